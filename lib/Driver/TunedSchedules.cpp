@@ -202,6 +202,16 @@ bool nsacc::fromJSON(const llvm::json::Value &value, TunedSchedule &tuned,
   return checkTuned(tuned, path);
 }
 
+std::string nsacc::describeOthers(const TunedSchedule &tuned) {
+  int64_t others = tuned.measured - 1;
+  if (others < 1)
+    return "beside which nothing could be measured";
+  return others == 1
+             ? "which the only other candidate wasn't faster than by 1 %"
+             : "which none of " + std::to_string(others) +
+                   " other candidates was faster than by 1 %";
+}
+
 std::string nsacc::describeUnused(llvm::StringRef schedule,
                                   llvm::StringRef kernel, llvm::Error why) {
   std::string text = llvm::toString(std::move(why));

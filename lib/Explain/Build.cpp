@@ -46,9 +46,6 @@ static std::string spell(const Signature &signature, const DimSizes &sizes) {
   return llvm::join(texts, ", ");
 }
 
-/// Pairs of each op that are looked at one by one: a tenth of a second or so.
-static constexpr int64_t kBudget = 1 << 22;
-
 namespace {
 
 /// Fills an explanation from a kernel with its sizes.
@@ -143,7 +140,7 @@ void Builder::addRemarks(std::vector<Remark> remarks) {
 llvm::Error Builder::addPrograms(const Signature &signature,
                                  const CodeDetails &details) {
   tuning::ModelOptions model;
-  model.budget = kBudget;
+  model.budget = tuning::kFloorBudget;
   model.threads = threads;
   tuning::Prediction prediction =
       tuning::predict(kernel, goal, *choice, sizes, model);
@@ -151,8 +148,7 @@ llvm::Error Builder::addPrograms(const Signature &signature,
     op.predicted = predicted;
   explanation.predictedSeconds = prediction.seconds;
   explanation.work = prediction.work;
-  explanation.floorSeconds =
-      prediction.work.getFloors(explanation.rates).getHighest();
+  explanation.floor = tuning::Floor(prediction.work, explanation.rates);
   if (llvm::Error error = addLaunches(explanation, signature, sizes, details))
     return error;
   // Lowering ends the kernel, so programs over tiles come of a copy.

@@ -176,8 +176,9 @@ json::Value explain::toJSON(const Explanation &all) {
                      {"buffers", std::move(buffers)},
                      {"workspace_bytes", all.workspaceBytes},
                      {"work", ::toJSON(all.work)},
-                     {"floor_ms", all.floorSeconds * 1e3},
+                     {"floor_ms", all.floor.seconds * 1e3},
                      {"predicted_ms", all.predictedSeconds * 1e3},
+                     {"why", describeGap(all)},
                      {"losses", std::move(losses)},
                      {"remarks", ::toJSON(all.remarks)}};
   found["tuned"] = all.tuned ? nsacc::toJSON(*all.tuned) : json::Value(nullptr);

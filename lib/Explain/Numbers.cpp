@@ -4,31 +4,10 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
-#include <cmath>
 
 using namespace nsacc;
 using namespace nsacc::explain;
 using llvm::formatv;
-
-/// With three digits that count, without a power.
-static std::string spell(double number) {
-  double size = std::fabs(number);
-  if (size >= 99.95 || number == 0)
-    return formatv("{0:f0}", number);
-  if (size >= 9.995)
-    return formatv("{0:f1}", number);
-  return formatv("{0:f2}", number);
-}
-
-std::string explain::spellSeconds(double seconds) {
-  if (seconds <= 0)
-    return "0 us";
-  if (seconds < 1e-8)
-    return spell(seconds * 1e9) + " ns";
-  if (seconds < 1e-3)
-    return spell(seconds * 1e6) + " us";
-  return seconds < 1 ? spell(seconds * 1e3) + " ms" : spell(seconds) + " s";
-}
 
 std::string explain::spellCount(double count, llvm::StringRef unit) {
   const char *prefixes[] = {"", "k", "M", "G", "T", "P", "E", "Z", "Y"};
@@ -36,7 +15,7 @@ std::string explain::spellCount(double count, llvm::StringRef unit) {
   for (; count >= 1000 && prefix + 1 < std::size(prefixes); ++prefix)
     count /= 1000;
   std::string text =
-      prefix == 0 ? formatv("{0:f0}", count).str() : spell(count);
+      prefix == 0 ? formatv("{0:f0}", count).str() : spellNumber(count);
   std::string unitText = (prefixes[prefix] + unit).str();
   return unitText.empty() ? text : text + " " + unitText;
 }
@@ -102,25 +81,6 @@ std::string explain::describeWork(const ProgramExplanation &program) {
            (spellCertainty(work.certainty) + spellCount(work.pairs, "")).str() +
            " visible pairs, ";
   return text + spellBytes(work.bytes) + " read or written once";
-}
-
-std::string explain::describeFloor(const Explanation &explanation) {
-  std::string seconds = spellSeconds(explanation.floorSeconds);
-  bool isBound = explanation.rates.areMeasured;
-  std::string none = isBound ? ", which no schedule is below"
-                             : ", at rates that weren't measured";
-  switch (explanation.work.certainty) {
-  case tuning::Certainty::Exact:
-    return seconds + none;
-  case tuning::Certainty::About:
-    return "about " + seconds + none +
-           ", as far as the estimate of visible pairs is right";
-  case tuning::Certainty::AtMost:
-    return seconds + " with as many visible pairs as there may be" +
-           (isBound ? ": no schedule is below it then" : none) +
-           "; a run that shows fewer may be faster";
-  }
-  llvm_unreachable("unknown certainty");
 }
 
 std::string explain::describeRates(const Explanation &explanation) {
@@ -232,7 +192,7 @@ std::string explain::describeOccupancy(const ProgramExplanation &program,
                  program.report ? ""
                                 : ", as far as that is known without "
                                   "registers",
-                 spell(program.waves), program.waves == 1 ? "" : "s",
+                 spellNumber(program.waves), program.waves == 1 ? "" : "s",
                  explanation.device->limits.multiprocessors);
 }
 
@@ -283,7 +243,7 @@ std::string explain::describeTuned(const Explanation &explanation) {
               tuned.milliseconds, tuned.low, tuned.high, tuned.policy,
               tuned.date, tuned.sizes);
   if (tuned.schedule.empty())
-    return text + ", with the compiler's choice, which nothing was faster than";
+    return text + ", with the compiler's choice, " + describeOthers(tuned);
   return text + formatv(" with '{0}'; {1:f4} ms with the compiler's choice",
                         tuned.schedule, tuned.chosenMilliseconds)
                     .str();

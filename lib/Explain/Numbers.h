@@ -8,8 +8,6 @@
 
 namespace nsacc::explain {
 
-/// "2.5 us", "1.23 ms"
-std::string spellSeconds(double seconds);
 /// Three digits and a prefix of thousands: "137 G", then the unit.
 std::string spellCount(double count, llvm::StringRef unit);
 /// "7.3 %"
@@ -20,8 +18,8 @@ llvm::StringRef spellCertainty(tuning::Certainty certainty);
 /// "136 GFLOP of products over 266 M visible pairs, 80.5 MiB read or written
 /// once"
 std::string describeWork(const ProgramExplanation &program);
-/// "220 us, which no schedule is below"
-std::string describeFloor(const Explanation &explanation);
+/// "2.4 times the floor: most of op 'a' is …; try …"; empty where it is near.
+std::string describeGap(const Explanation &explanation);
 /// "products 904 TFLOP/s, exponentials 3.91 T/s, memory 4.61 TB/s (H200)"
 std::string describeRates(const Explanation &explanation);
 /// "1984", "about 3.5 M"

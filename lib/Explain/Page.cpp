@@ -71,8 +71,9 @@ void Page::printSummary() {
   printRow("Memory", describeBuffers(all));
   printRow("No launch", all.refusal);
   printRow("Rates", describeRates(all));
-  printRow("Floor", describeFloor(all));
+  printRow("Floor", all.floor.describe());
   printRow("Predicted", spellSeconds(all.predictedSeconds) + " by the model");
+  printRow("Why", describeGap(all));
   printRow("Measured", describeTuned(all));
   printRow("Rule", describeRule(all));
   printRow("Registers", all.noRegisters);

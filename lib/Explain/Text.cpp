@@ -24,9 +24,10 @@ static void printHead(const Explanation &all, llvm::raw_ostream &os) {
   printLine(os, "memory", describeBuffers(all));
   printLine(os, "no launch", all.refusal);
   printLine(os, "rates", describeRates(all));
-  printLine(os, "floor", describeFloor(all));
+  printLine(os, "floor", all.floor.describe());
   printLine(os, "predicted",
             spellSeconds(all.predictedSeconds) + " by the model");
+  printLine(os, "why", describeGap(all));
   printLine(os, "measured", describeTuned(all));
   printLine(os, "rule", describeRule(all));
   printLine(os, "registers", all.noRegisters);

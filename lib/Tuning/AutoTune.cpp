@@ -111,6 +111,7 @@ llvm::Error tuning::addTuner(mlir::ModuleOp module, CompileOptions &options,
   tuning.policy = options.tuning.policy;
   tuning.threads = options.threads;
   tuning.store = options.tuning.store;
+  tuning.keepsUnfinished = true;
   tuning.worker = worker;
   options.tuning.find =
       [program = std::shared_ptr<CompiledProgram>(std::move(*program)), tuning,

@@ -3,12 +3,12 @@
 #include "Check.h"
 #include "Job.h"
 #include "NSA/IR/NSAOps.h"
+#include "ScratchFolder.h"
 #include "nsacc/Interpreter/Accuracy.h"
 #include "nsacc/Tensor/Memory.h"
 #include "nsacc/Tensor/Npy.h"
 #include "nsacc/Tensor/RandomInputs.h"
 #include "nsacc/Tensor/SignatureText.h"
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 
@@ -89,19 +89,17 @@ llvm::Expected<double> tuning::checkPackage(const CompiledProgram &program,
                                             const DimSizes &sizes,
                                             const std::string &packagePath,
                                             const TuneOptions &options) {
-  llvm::SmallString<128> folder;
-  if (std::error_code error =
-          llvm::sys::fs::createUniqueDirectory("nsacc-tune", folder))
-    return llvm::createStringError(error, "can't make a temporary folder: " +
-                                              error.message());
-  llvm::scope_exit remove([&] { llvm::sys::fs::remove_directories(folder); });
+  auto scratch = ScratchFolder::create();
+  if (!scratch)
+    return scratch.takeError();
+  const std::string &folder = scratch->getPath();
   Job job;
   job.packages = {packagePath};
   job.signature = writeSignature(signature);
   job.sizes = sizes;
   job.device = *program.getDevice();
   job.threads = options.threads;
-  job.inputFolder = std::string(folder);
+  job.inputFolder = folder;
   std::vector<Tensor> inputs;
   for (const Argument &input : signature.inputs) {
     auto tensor = makeRandomInput(input, sizes, options.seed);

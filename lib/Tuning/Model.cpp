@@ -4,6 +4,7 @@
 #include "PairCount.h"
 #include "TileSteps.h"
 #include "nsacc/Schedule/ScalarCost.h"
+#include "nsacc/Support/Units.h"
 #include "nsacc/Tuning/KeyBounds.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -122,6 +123,28 @@ Work::Floors Work::getFloors(const Rates &rates) const {
 double Work::getLeastFloor(const Rates &rates) const {
   return getFloorsOf(leastExponentials, leastOperations, leastBytes, rates)
       .getHighest();
+}
+
+Floor::Floor(const Work &work, const Rates &rates)
+    : seconds(work.getFloors(rates).getHighest()), certainty(work.certainty),
+      areRatesMeasured(rates.areMeasured) {}
+
+std::string Floor::describe() const {
+  std::string text = spellSeconds(seconds);
+  std::string none = areRatesMeasured ? ", which no schedule is below"
+                                      : ", at rates that weren't measured";
+  switch (certainty) {
+  case Certainty::Exact:
+    return text + none;
+  case Certainty::About:
+    return "about " + text + none +
+           ", as far as the estimate of visible pairs is right";
+  case Certainty::AtMost:
+    return text + " with as many visible pairs as there may be" +
+           (areRatesMeasured ? ": no schedule is below it then" : none) +
+           "; a run that shows fewer may be faster";
+  }
+  llvm_unreachable("unknown certainty");
 }
 
 static double countElements(Type type, const CallSizes &sizes) {
@@ -659,7 +682,7 @@ Prediction Predictor::run() {
     all.ops.push_back(found);
   }
   addKernelBytes(all.work);
-  all.floor = all.work.getLeastFloor(rates);
+  all.leastSeconds = all.work.getLeastFloor(rates);
   return all;
 }
 

@@ -54,9 +54,12 @@ llvm::json::Value tuning::toJSON(const TuneResult &result) {
     trials.push_back(std::move(each));
   }
   return llvm::json::Object{
-      {"best", toJSON(result.best)}, {"floor_ms", result.floor * 1e3},
-      {"seconds", result.seconds},   {"kept", result.isKept},
-      {"ending", result.ending},     {"trials", std::move(trials)}};
+      {"best", toJSON(result.best)},
+      {"floor_ms", result.floor ? result.floor->seconds * 1e3 : 0},
+      {"seconds", result.seconds},
+      {"kept", result.isKept},
+      {"ending", result.ending},
+      {"trials", std::move(trials)}};
 }
 
 ModelOptions tuning::getModelOptions(const TuneOptions &tuning) {

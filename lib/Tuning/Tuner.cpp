@@ -4,6 +4,7 @@
 #include "Check.h"
 #include "NSA/IR/NSAOps.h"
 #include "NSA/Transforms/Passes.h"
+#include "ScratchFolder.h"
 #include "nsacc/Support/Tasks.h"
 #include "nsacc/Tensor/SignatureText.h"
 #include "nsacc/Tuning/Shapes.h"
@@ -98,7 +99,6 @@ public:
          const std::string &key)
       : program(program), signature(signature), sizes(sizes), options(options),
         key(key) {}
-  ~Search();
 
   llvm::Expected<TuneResult> run();
 
@@ -162,7 +162,7 @@ private:
   const TuneOptions &options;
   const std::string &key;
   Clock::time_point start = Clock::now();
-  std::string folder;
+  ScratchFolder folder;
   std::vector<std::string> specialized;
   std::vector<Trial> trials;
   /// Of each trial, the file of its package; empty where it has none.
@@ -177,6 +177,8 @@ private:
   llvm::StringMap<size_t> byWhole, byCode, bySeed;
   /// The trial that is the best so far.
   size_t current = 0;
+  /// Whether one of them was kept before.
+  bool isKeptCompared = false;
   /// Trials that are compiled though the time is over.
   size_t alwaysTried = 1;
   /// Whether something was compared with what was the best before, to the end.
@@ -184,19 +186,15 @@ private:
   bool isFinishing = false;
   /// Those that were measured last, if that was often enough to decide.
   std::vector<size_t> finalists;
-  double floor = 0, firstSeconds = 0;
-  bool isFloorMeasured = false;
+  std::optional<Floor> floor;
+  /// Below which no run can be; 0 where that isn't known.
+  double leastSeconds = 0, firstSeconds = 0;
   int64_t clock = 0;
   Progress progress;
   std::string ending;
 };
 
 } // namespace
-
-Search::~Search() {
-  if (!folder.empty())
-    llvm::sys::fs::remove_directories(folder);
-}
 
 llvm::Error Search::stopOr(llvm::Error error) const {
   if (!isStopped())
@@ -241,12 +239,8 @@ void Search::report(const llvm::Twine &what) {
 }
 
 llvm::Error Search::setUp() {
-  llvm::SmallString<128> made;
-  if (std::error_code error =
-          llvm::sys::fs::createUniqueDirectory("nsacc-tune", made))
-    return llvm::createStringError(error, "can't make a temporary folder: " +
-                                              error.message());
-  folder = std::string(made);
+  if (llvm::Error error = ScratchFolder::create().moveInto(folder))
+    return error;
   auto fit = program.fitSchedule(signature.kernel, sizes.sizes);
   if (!fit)
     return fit.takeError();
@@ -274,9 +268,13 @@ llvm::Error Search::setUp() {
     // Code for a named device may be measured on one that is faster.
     bool isOwn =
         program.getTargetName() == "cuda" || program.getTarget() == Target::CPU;
-    if (isOwn)
-      floor = predict(kernel, goal, *choice, sizes, model).floor;
-    isFloorMeasured = Rates::get(goal).areMeasured;
+    if (!isOwn)
+      return llvm::Error::success();
+    model.budget = kFloorBudget;
+    Prediction prediction = predict(kernel, goal, *choice, sizes, model);
+    floor.emplace(prediction.work, Rates::get(goal, model.threads));
+    if (floor->areRatesMeasured)
+      leastSeconds = prediction.leastSeconds;
     return llvm::Error::success();
   };
   if (llvm::Error error = program.withKernel(signature.kernel, sizes, use))
@@ -368,8 +366,7 @@ llvm::Error Search::compile(llvm::ArrayRef<size_t> fresh) {
     sameCode[index] = same->second;
     if (!isNew)
       continue;
-    llvm::SmallString<128> path(folder);
-    llvm::sys::path::append(path, llvm::utostr(index) + ".nsapkg");
+    std::string path = folder.getPath(llvm::utostr(index) + ".nsapkg");
     std::error_code error;
     llvm::raw_fd_ostream os(path, error);
     os << codes[place]->package;
@@ -379,7 +376,7 @@ llvm::Error Search::compile(llvm::ArrayRef<size_t> fresh) {
       return llvm::createStringError(error ? error : os.error(),
                                      "can't write '" + path + "'");
     }
-    packages[index] = std::string(path);
+    packages[index] = std::move(path);
     hashes[index] = std::move(hash);
     hasLosses[index] = !codes[place]->losses.empty();
   }
@@ -584,7 +581,7 @@ llvm::Error Search::tryGrid(Grid grid) {
       ending = kTimeOver;
       return llvm::Error::success();
     }
-    if (isFloorMeasured && trials[current].getMedian() * 1e-3 <= 1.02 * floor &&
+    if (trials[current].getMedian() * 1e-3 <= 1.02 * leastSeconds &&
         options.effort != Effort::Exhaustive) {
       ending = "nothing can be faster by the model";
       return llvm::Error::success();
@@ -633,7 +630,7 @@ llvm::Error Search::addKept() {
     if (llvm::Error error = check(added.back()))
       return error;
     current = findBest(added);
-    isCompared = true;
+    isCompared = isKeptCompared = true;
   }
   // Seeds alone are measured beside it, all as often.
   if (options.effort == Effort::Seeds)
@@ -753,6 +750,8 @@ llvm::Expected<TuneResult> Search::run() {
   if (llvm::Error error = compareLast())
     return std::move(error);
   finish(result);
+  result.isKeptCompared = isKeptCompared;
+  result.isTimeOver = ending == kTimeOver;
   result.ending = ending.empty() ? "all candidates were tried" : ending;
   result.floor = floor;
   result.trials = std::move(trials);
@@ -787,7 +786,10 @@ llvm::Expected<TuneResult> tuning::tune(const CompiledProgram &program,
   TunedSchedules store(options.store, options.warn);
   // What wasn't compared with all others isn't the fastest of them, unless it's
   // faster than what a call would take otherwise.
-  bool isDone = !result->isStopped || !result->best.schedule.empty();
+  bool isCut =
+      result->isStopped || (result->isTimeOver && !options.keepsUnfinished);
+  bool isDone =
+      !isCut || !result->best.schedule.empty() || result->isKeptCompared;
   result->isKept =
       result->isCompared && isDone && store.store(result->key, result->best);
   return result;

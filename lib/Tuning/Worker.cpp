@@ -2,6 +2,7 @@
 
 #include "nsacc/Tuning/Worker.h"
 #include "Job.h"
+#include "ScratchFolder.h"
 #include "nsacc/Support/JSON.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -24,25 +25,15 @@ namespace {
 class JobFiles {
 public:
   llvm::Error create(const Job &job) {
-    for (auto [path, name] : {std::pair(&jobPath, "job"),
-                              {&resultPath, "found"},
-                              {&logPath, "log"}}) {
-      llvm::SmallString<128> made;
-      if (std::error_code error = llvm::sys::fs::createTemporaryFile(
-              llvm::Twine("nsacc-tune-") + name, "json", made))
-        return llvm::createStringError(error, "can't make a temporary file: " +
-                                                  error.message());
-      *path = std::string(made);
-    }
+    if (llvm::Error error = ScratchFolder::create().moveInto(folder))
+      return error;
+    jobPath = folder.getPath("job.json");
+    resultPath = folder.getPath("found.json");
+    logPath = folder.getPath("log");
     std::error_code error;
     llvm::raw_fd_ostream os(jobPath, error);
     os << toJSON(job);
     return llvm::errorCodeToError(error);
-  }
-  ~JobFiles() {
-    for (const std::string &path : {jobPath, resultPath, logPath})
-      if (!path.empty())
-        llvm::sys::fs::remove(path);
   }
 
   static std::string read(llvm::StringRef path) {
@@ -50,6 +41,7 @@ public:
     return buffer ? (*buffer)->getBuffer().str() : std::string();
   }
 
+  ScratchFolder folder;
   std::string jobPath, resultPath, logPath;
 };
 

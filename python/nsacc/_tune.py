@@ -73,7 +73,7 @@ class Tuning:
     chosen_ms: float
     """Of the compiler's choice, measured in turn with it."""
     floor_ms: float
-    """What no schedule is below, by the model."""
+    """As ``Program.explain`` has it: of the work, whatever the schedule; 0: not known."""
     error: float
     """The largest error of the schedule's results beside the oracle's, as a part of what
     docs/Numerics.md allows; 0 for the compiler's choice, which isn't checked again."""
@@ -84,7 +84,7 @@ class Tuning:
     """Why it ended."""
     kept: bool
     """Whether compilations to come take it: not where the folder can't be written, or the time was
-    over before anything was compared with the compiler's choice."""
+    over before all candidates were tried and nothing was faster than the compiler's choice."""
     trials: tuple[Trial, ...]
     """The compiler's choice is the first."""
 

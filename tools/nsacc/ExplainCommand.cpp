@@ -62,6 +62,9 @@ static ExitCode writePage(const explain::Explanation &explanation,
   printPage(explanation, os);
   if (llvm::Error error = writeFiles({{path, page}}))
     return reportError(std::move(error));
+  if (path != "-")
+    llvm::outs() << "the page of kernel '" << explanation.kernel << "' is in "
+                 << path << '\n';
   return ExitCode::Success;
 }
 

@@ -106,8 +106,8 @@ static void printBest(const tuning::TuneResult &result) {
     llvm::outs() << " with the compiler's choice, which nothing was compared "
                     "with\n";
   else if (best.schedule.empty())
-    llvm::outs() << " with the compiler's choice, which nothing was faster "
-                    "than by 1 %\n";
+    llvm::outs() << " with the compiler's choice, " << describeOthers(best)
+                 << '\n';
   else
     llvm::outs() << llvm::formatv(
         ", {0:f2} times as fast as the compiler's choice ({1:f4} ms)\n",
@@ -123,9 +123,8 @@ static void printBest(const tuning::TuneResult &result) {
             .str());
   if (!best.schedule.empty())
     llvm::outs() << "schedule: " << best.schedule << '\n';
-  if (result.floor * 1e3 >= 5e-5)
-    llvm::outs() << llvm::formatv("floor by the model: {0:f4} ms\n",
-                                  result.floor * 1e3);
+  if (result.floor)
+    llvm::outs() << "floor: " << result.floor->describe() << '\n';
   if (!best.schedule.empty())
     llvm::outs() << llvm::formatv(
         "checked against the oracle: {0:f2} of the error that is allowed\n",
@@ -134,10 +133,14 @@ static void printBest(const tuning::TuneResult &result) {
 
 /// Why measuring leaves nothing to keep; empty where it does.
 static std::string explainNotKept(const tuning::TuneResult &result) {
+  bool isCut = result.isStopped || result.isTimeOver;
+  if (result.isCompared && !(isCut && result.best.schedule.empty()))
+    return "";
   if (result.isCompared)
-    return result.isStopped && result.best.schedule.empty()
+    return result.isStopped
                ? "it was interrupted, and nothing was faster until then"
-               : "";
+               : "the time was over before all candidates were tried, and "
+                 "nothing was faster until then: give more with --budget";
   return result.isStopped ? "it ended before anything was compared with the "
                             "compiler's choice"
                           : spellTooShort("");

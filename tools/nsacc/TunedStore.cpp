@@ -58,7 +58,7 @@ llvm::Expected<TunedStore> nsacc::readTunedStore() {
 static std::string describeTuned(const TunedSchedule &tuned) {
   std::string text = llvm::formatv("{0:f4} ms, ", tuned.milliseconds);
   if (tuned.schedule.empty())
-    return text + "the compiler's choice";
+    return text + "the compiler's choice, " + describeOthers(tuned);
   return text + llvm::formatv("{0:f2} times as fast as the compiler's choice: "
                               "'{1}'",
                               tuned.chosenMilliseconds / tuned.milliseconds,

@@ -75,6 +75,10 @@ llvm::json::Value toJSON(const TunedSchedule &tuned);
 bool fromJSON(const llvm::json::Value &value, TunedSchedule &tuned,
               llvm::json::Path path);
 
+/// Of the compiler's choice, beside what it was the fastest: "which none of 35
+/// other candidates was faster than by 1 %".
+std::string describeOthers(const TunedSchedule &tuned);
+
 /// Why calls of a kernel don't have a tuned schedule that was found.
 std::string describeUnused(llvm::StringRef schedule, llvm::StringRef kernel,
                            llvm::Error why);

@@ -101,9 +101,9 @@ struct Explanation {
   std::string refusal;
   /// By the model, of all programs.
   double predictedSeconds = 0;
-  /// The work of the whole kernel, and what that takes whatever the schedule.
+  /// Of the whole kernel.
   tuning::Work work;
-  double floorSeconds = 0;
+  tuning::Floor floor;
   /// What measuring found for such calls, if it did; of the whole kernel.
   std::optional<TunedSchedule> tuned;
   /// Where nothing was kept for such calls alone: what was found for many

@@ -9,6 +9,10 @@ namespace nsacc {
 
 /// "512 bytes", "1.5 KiB", "2.0 GiB"
 std::string spellBytes(double bytes);
+/// "2.5 us", "1.23 ms"
+std::string spellSeconds(double seconds);
+/// With three digits that count, without a power: "2.50", "137"
+std::string spellNumber(double number);
 
 } // namespace nsacc
 

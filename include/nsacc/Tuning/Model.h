@@ -104,6 +104,21 @@ struct Work {
   double getLeastFloor(const Rates &rates) const;
 };
 
+/// Seconds that the work of a whole kernel takes at a device's rates, whatever
+/// the schedule: what reports of explaining and of tuning call its floor.
+struct Floor {
+  Floor() = default;
+  Floor(const Work &work, const Rates &rates);
+
+  /// "220 us, which no schedule is below"
+  std::string describe() const;
+
+  double seconds = 0;
+  Certainty certainty = Certainty::Exact;
+  /// Whether nothing is below it, where the work is exact.
+  bool areRatesMeasured = false;
+};
+
 /// Cycles of one unit for a step of a tile: products of a tile of queries and
 /// one of keys, and the softmax between them.
 struct StepCycles {
@@ -124,6 +139,9 @@ double countBytes(mlir::Type type, const CallSizes &sizes);
 /// Whether a tensor is the op's keys or values, of which those that no query
 /// sees needn't be read, and not its queries as well.
 bool isOfKeys(nsa::ScoringOpInterface op, mlir::Value tensor);
+
+/// ModelOptions::budget of a floor that is shown: a tenth of a second or so.
+constexpr int64_t kFloorBudget = 1 << 22;
 
 struct ModelOptions {
   /// How much neighbours agree on what they select: 0 for lists that are drawn
@@ -159,8 +177,9 @@ struct Prediction {
   /// Of the whole kernel: its inputs and results are read or written once, and
   /// nothing else is.
   Work work;
-  /// Seconds that no schedule is below, whatever a run hides.
-  double floor = 0;
+  /// Seconds that no run is below, whatever it hides: where the search for a
+  /// faster schedule ends.
+  double leastSeconds = 0;
 };
 
 Prediction predict(nsa::KernelOp kernel, const schedule::Goal &goal,

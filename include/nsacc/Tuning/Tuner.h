@@ -55,6 +55,9 @@ struct TuneOptions {
   WorkerOptions worker;
   /// Where what was found is kept.
   CacheOptions store;
+  /// Keep the compiler's choice, too, where the time was over and nothing was
+  /// faster until then: otherwise the next process would search again.
+  bool keepsUnfinished = false;
   /// Schedules that were the fastest elsewhere, tried first.
   std::vector<std::string> seeds;
   /// What the oracle found right, which the next search needn't check. May be
@@ -99,6 +102,10 @@ struct TuneResult {
   /// nothing else to measure: not where the time was over before, or it was
   /// stopped before.
   bool isCompared = false;
+  /// Whether its budget ended it.
+  bool isTimeOver = false;
+  /// Whether what was kept before for such calls was measured beside it.
+  bool isKeptCompared = false;
   /// Whether TuneOptions::isStopped ended it. Where the compiler's choice
   /// wasn't measured before, `best` has no time.
   bool isStopped = false;
@@ -106,8 +113,9 @@ struct TuneResult {
   double firstSeconds = 0;
   /// Of each seed that fits, the trial of its code.
   llvm::StringMap<size_t> bySeed;
-  /// Seconds that no schedule is below, by the model.
-  double floor = 0;
+  /// As explaining has it; none where code of one device was measured on
+  /// another.
+  std::optional<Floor> floor;
   double seconds = 0;
 
   /// What would be kept of a trial that was measured.

@@ -54,6 +54,20 @@ def test_finds_and_keeps(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ("tuned" in text) == bool(tuning.schedule)
 
 
+@pytest.mark.parametrize("budget", [0.001, 0.7, 2])
+def test_keeps_no_choice_that_few_others_were_compared_with(budget: float) -> None:
+    """However far the search comes in the time, what wasn't found faster isn't kept as if all
+    others were slower."""
+    tuning = nsacc.compile(PROGRAM).tune(SIZES, budget=budget)
+    assert tuning.kept == (tuning.schedule != "" or tuning.ending != "the time was over")
+
+
+def test_the_floor_is_that_of_explaining() -> None:
+    program = nsacc.compile(PROGRAM)
+    tuning = program.tune(SIZES, effort="seeds")
+    assert tuning.floor_ms == pytest.approx(program.explain(SIZES).data["floor_ms"], rel=1e-9)
+
+
 def test_seeds_are_tried() -> None:
     tuning = nsacc.compile(PROGRAM).tune(SIZES, effort="seeds",
                                          seeds=("a: keys=16", "a: tokens=1"))
