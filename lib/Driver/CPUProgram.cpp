@@ -113,7 +113,7 @@ private:
   llvm::Expected<rt::Package> compile(size_t kernel, const Specialization &code,
                                       cpu::Options target, bool isExact = false,
                                       schedule::Settings *fitted = {}) const;
-  /// What a kernel is compiled with, and how that is watched.
+  /// The options of a kernel's compilation, and of those who watch it.
   cpu::Options watch(cpu::Options target, size_t kernel,
                      mlir::TimingScope &timing) const;
   llvm::Expected<std::string>

@@ -40,15 +40,15 @@ static Part describeIdle(const tuning::Prediction::Op &op, double seconds,
   return part;
 }
 
-/// What the time of an op in tiles over keys goes to, but for products and
+/// Splits the time of an op in tiles over keys, without products and
 /// exponentials of visible pairs.
 static std::vector<Part> listParts(const tuning::Prediction::Op &op,
                                    const tuning::Rates &rates, bool isGPU) {
   const tuning::StepCycles &step = op.step;
   double cycles = rates.units * rates.clock;
   auto toSeconds = [&](double each) { return op.steps * each / cycles; };
-  // Of the two, the longer one counts whole, and what it hides of the other
-  // doesn't.
+  // The longer one of the two counts whole, the other one as far as it isn't
+  // hidden.
   bool areProductsLonger = step.products >= step.scores;
   double products = step.products * (areProductsLonger ? 1 : step.exposed),
          scores = step.scores * (areProductsLonger ? step.exposed : 1);

@@ -54,7 +54,7 @@ std::vector<Definition> KernelNames::list() {
             ? param.name.text + " = " +
                   source.getText(param.defaultValue->range)
             : param.name.text + ", a parameter that has to be given");
-  // Those come first that aren't dimensions of the others.
+  // A parameter in a type is no dimension.
   for (const Definition &param : found)
     dims.insert(param.name);
   for (const ast::Input &input : kernel.inputs) {

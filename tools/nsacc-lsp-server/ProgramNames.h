@@ -8,8 +8,8 @@
 
 namespace nsacc {
 
-/// What the word at a place is: the program's own name with its type, or one of
-/// the language.
+/// Tells of the word at a place: the program's own name with its type, or one
+/// of the language.
 std::optional<llvm::lsp::Hover> findHover(llvm::StringRef text,
                                           llvm::lsp::Position place);
 /// Where the program gives the name at a place.

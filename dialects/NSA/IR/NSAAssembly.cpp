@@ -148,7 +148,7 @@ void nsacc::nsa::printNamedAttrs(OpAsmPrinter &printer, Operation *op,
   NamedAttrList all(attributes);
   if (auto name = op->getLoc()->findInstanceOf<NameLoc>())
     all.set(NSADialect::getNameAttrName(), name.getName());
-  // Those of the op itself have their own words.
+  // The op's own attributes have their own words.
   SmallVector<StringRef> own;
   for (StringAttr each : op->getName().getAttributeNames())
     own.push_back(each);
@@ -158,7 +158,7 @@ void nsacc::nsa::printNamedAttrs(OpAsmPrinter &printer, Operation *op,
 /// {nsa.name = "slc"} -> loc("slc")
 static ParseResult moveNameToLocation(OpAsmParser &parser, Operation &op) {
   Attribute attribute = op.removeAttr(NSADialect::getNameAttrName());
-  // What is read later, from the text's end, has the name, too.
+  // A location that the text's end defines has the name, too.
   if (!attribute || isa<OpaqueLoc>(op.getLoc()))
     return success();
   auto name = dyn_cast<StringAttr>(attribute);

@@ -54,11 +54,12 @@ LogicalResult nsacc::nsa::expectTensor(Operation *op, StringRef what,
                                        Type elementType, StringRef reason) {
   if (found.getDims() == dims && found.getElementType() == elementType)
     return success();
-  std::string expected;
-  llvm::raw_string_ostream(expected)
-      << "!nsa.tensor<" << toString(dims) << ", " << elementType << ">";
-  return op->emitOpError("expected ") << what << " to be of type '" << expected
-                                      << "', found " << found << "; " << reason;
+  // A message has quotes around a type, which is a part of one here.
+  std::string element;
+  llvm::raw_string_ostream(element) << elementType;
+  return op->emitOpError("expected ")
+         << what << " to be of type '!nsa.tensor<" << toString(dims) << ", "
+         << element << ">', found " << found << "; " << reason;
 }
 
 LogicalResult nsacc::nsa::expectReals(Operation *op, StringRef what,

@@ -75,7 +75,7 @@ llvm::json::Value toJSON(const TunedSchedule &tuned);
 bool fromJSON(const llvm::json::Value &value, TunedSchedule &tuned,
               llvm::json::Path path);
 
-/// Of the compiler's choice, beside what it was the fastest: "which none of 35
+/// Says beside what the compiler's choice was the fastest: "which none of 35
 /// other candidates was faster than by 1 %".
 std::string describeOthers(const TunedSchedule &tuned);
 

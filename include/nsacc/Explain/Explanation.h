@@ -101,7 +101,7 @@ struct Explanation {
   std::string refusal;
   /// By the model, of all programs.
   double predictedSeconds = 0;
-  /// Of the whole kernel.
+  /// The work and the floor of the whole kernel.
   tuning::Work work;
   tuning::Floor floor;
   /// What measuring found for such calls, if it did; of the whole kernel.

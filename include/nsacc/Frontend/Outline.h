@@ -10,7 +10,7 @@
 
 namespace nsacc::frontend {
 
-/// Where a program gives a name. Places are bytes of its text.
+/// A name and the place where a program gives it, in bytes of its text.
 struct Definition {
   std::string name;
   /// The source of what it stands for: "q: [B, T, HQ, D]".

@@ -113,8 +113,8 @@ struct TuneResult {
   double firstSeconds = 0;
   /// Of each seed that fits, the trial of its code.
   llvm::StringMap<size_t> bySeed;
-  /// As explaining has it; none where code of one device was measured on
-  /// another.
+  /// The floor that explaining shows; none where code of one device was
+  /// measured on another.
   std::optional<Floor> floor;
   double seconds = 0;
 

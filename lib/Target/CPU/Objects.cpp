@@ -168,7 +168,7 @@ static Expected<ModuleParts> translateToParts(mlir::ModuleOp source) {
   return ModuleParts(**module);
 }
 
-/// What generates the code of a module that is made ready for it.
+/// Makes a module ready for the machine that generates its code.
 static Expected<std::unique_ptr<TargetMachine>>
 makeReady(Module &module, const Processor &processor) {
   auto machine = makeMachine(processor, module);

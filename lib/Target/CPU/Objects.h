@@ -31,7 +31,7 @@ llvm::Expected<std::vector<Object>> compileObjects(mlir::ModuleOp source,
                                                    unsigned threads,
                                                    mlir::TimingScope &timing);
 
-/// The same code as assembly, in one piece.
+/// Writes that code as assembly, in one piece.
 llvm::Expected<std::string> writeAssembly(mlir::ModuleOp source,
                                           const Processor &processor,
                                           mlir::TimingScope &timing);

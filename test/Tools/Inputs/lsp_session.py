@@ -10,9 +10,10 @@ import sys
 from typing import Any, BinaryIO
 
 BROKEN = "kernel f(q: [B, T]) -> [B, T] {\n  scaled = q * 2;\n  return scaled + nowhere;\n}\n"
+Server = subprocess.Popen
 
 
-def send(server: subprocess.Popen[bytes], method: str, params: Any, number: int | None = None) -> None:
+def send(server: Server, method: str, params: Any, number: int | None = None) -> None:
     message = {"jsonrpc": "2.0", "method": method, "params": params}
     if number is not None:
         message["id"] = number
@@ -34,7 +35,7 @@ def receive(stream: BinaryIO, number: int) -> Any:
             return message.get("result")
 
 
-def start(path: str) -> subprocess.Popen[bytes]:
+def start(path: str) -> Server:
     server = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     send(server, "initialize", {"processId": None, "rootUri": None, "capabilities": {}}, 1)
     assert server.stdout

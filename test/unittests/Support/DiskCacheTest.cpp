@@ -210,7 +210,7 @@ TEST_F(DiskCacheTest, WritersMayMeet) {
   EXPECT_TRUE(warnings.empty());
 }
 
-// What is young may be what another process is writing.
+// A young file may be one that another process is writing.
 TEST_F(DiskCacheTest, WhatKilledWritersLeftGoes) {
   ASSERT_FALSE(fs::create_directories(options.folder));
   std::string old = options.folder + "/llvmcache-1.tmp",

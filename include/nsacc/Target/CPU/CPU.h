@@ -76,7 +76,7 @@ llvm::Expected<std::unique_ptr<Executable>> load(rt::Package package);
 llvm::Expected<rt::Package> compileToPackage(mlir::ModuleOp module,
                                              const Options &options);
 
-/// The same code as assembly, for people to read.
+/// Writes that code as assembly, for people to read.
 llvm::Expected<std::string> compileToAssembly(mlir::ModuleOp module,
                                               const Options &options);
 
