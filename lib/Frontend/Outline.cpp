@@ -93,7 +93,7 @@ llvm::ArrayRef<Word> nsacc::frontend::getWords() {
   static constexpr Word words[] = {
       {"attend", "attend(q, k, v) [in selection] [where mask] [score …] …",
        "attention of queries over keys and values"},
-      {"pool", "pool(x, len[, stride][, tail=drop|average][, by=…])",
+      {"pool", "pool(x, len[, stride][, tail=…][, by=…])",
        "pooled keys or values, one for each window of tokens"},
       {"pooled", "pooled(x, len, stride[, offset=0][, memory=0][, of=S])",
        "an input that is declared to hold pooled keys"},
