@@ -1,6 +1,7 @@
 //===- DiskCache.cpp - Results that processes share by files --------------===//
 
 #include "nsacc/Support/DiskCache.h"
+#include "nsacc/Support/Files.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -219,23 +220,8 @@ static Error writeFile(StringRef folder, StringRef path, StringRef key,
   if (std::error_code error = fs::create_directories(
           folder, /*IgnoreExisting=*/true, fs::perms::owner_all))
     return errorCodeToError(error);
-  SmallString<128> model(folder);
-  sys::path::append(model, kPrefix + "%%%%%%%%.tmp");
-  Expected<fs::TempFile> file = fs::TempFile::create(
-      model, fs::perms::owner_read | fs::perms::owner_write);
-  if (!file)
-    return file.takeError();
-  std::error_code error;
-  {
-    raw_fd_ostream os(file->FD, /*shouldClose=*/false);
-    write(os, key, value);
-    os.flush();
-    error = os.error();
-    os.clear_error();
-  }
-  if (!error)
-    return file->keep(path);
-  return joinErrors(errorCodeToError(error), file->discard());
+  return writeWhole(path, fs::perms::owner_read | fs::perms::owner_write,
+                    [&](raw_ostream &os) { write(os, key, value); });
 }
 
 bool DiskCache::store(StringRef key, StringRef value) const {

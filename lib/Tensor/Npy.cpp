@@ -2,6 +2,7 @@
 
 #include "nsacc/Tensor/Npy.h"
 #include "Errors.h"
+#include "nsacc/Support/Files.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -301,38 +302,13 @@ static std::string formatHeader(const Tensor &tensor) {
   return magic.str() + version + text;
 }
 
-/// Writes and flushes; an error left in the stream would end the process when
-/// it closes.
-static std::error_code writeParts(int descriptor, llvm::StringRef header,
-                                  llvm::StringRef data) {
-  llvm::raw_fd_ostream os(descriptor, /*shouldClose=*/false);
-  os << header << data;
-  os.flush();
-  std::error_code code = os.error();
-  os.clear_error();
-  return code;
-}
-
-/// Through a temporary file beside it, so that readers see all or nothing.
-static llvm::Error writeFile(llvm::StringRef path, llvm::StringRef header,
-                             llvm::StringRef data) {
-  auto file = llvm::sys::fs::TempFile::create(path + ".%%%%%%.tmp",
-                                              llvm::sys::fs::all_read |
-                                                  llvm::sys::fs::owner_write);
-  if (!file)
-    return file.takeError();
-  if (std::error_code code = writeParts(file->FD, header, data)) {
-    llvm::consumeError(file->discard());
-    return llvm::errorCodeToError(code);
-  }
-  return file->keep(path);
-}
-
 llvm::Error nsacc::writeNpy(llvm::StringRef path, const Tensor &tensor) {
   Tensor contiguous = tensor.toContiguous();
   llvm::StringRef data(static_cast<const char *>(contiguous.getData()),
                        tensor.getNumElements() * getSize(tensor.getDType()));
-  llvm::Error error = writeFile(path, formatHeader(tensor), data);
+  llvm::Error error = writeWhole(
+      path, llvm::sys::fs::all_read | llvm::sys::fs::owner_write,
+      [&](llvm::raw_ostream &os) { os << formatHeader(tensor) << data; });
   if (error)
     return makeError("can't write '{0}': {1}", path,
                      llvm::toString(std::move(error)));

@@ -4,6 +4,7 @@
 #include "Job.h"
 #include "ScratchFolder.h"
 #include "nsacc/Support/JSON.h"
+#include "nsacc/Support/Subprocess.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -12,7 +13,6 @@
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
-#include <csignal>
 #include <thread>
 
 using namespace nsacc;
@@ -48,8 +48,7 @@ public:
 /// How a worker's process ended.
 struct Ending {
   bool isTimeout = false, isInterrupted = false;
-  int status = 0;
-  std::string message;
+  Subprocess::Ending how;
 };
 
 /// What it wrote.
@@ -81,37 +80,28 @@ static llvm::Expected<Ending> wait(const JobFiles &files,
                                    "': " + program.getError().message());
   std::optional<llvm::StringRef> redirects[] = {"", files.logPath,
                                                 files.logPath};
-  Ending ending;
-  bool hasFailed = false;
-  llvm::sys::ProcessInfo worker =
-      llvm::sys::ExecuteNoWait(*program, arguments, std::nullopt, redirects,
-                               /*MemoryLimit=*/0, &ending.message, &hasFailed);
-  if (hasFailed)
+  auto worker = Subprocess::start(*program, arguments, redirects);
+  if (!worker)
     return llvm::createStringError("can't start the worker '" + *program +
-                                   "': " + ending.message);
+                                   "': " + llvm::toString(worker.takeError()));
   using Clock = std::chrono::steady_clock;
   uint64_t written = 0;
   Clock::time_point last = Clock::now();
+  Ending found;
   for (;;) {
-    llvm::sys::ProcessInfo ended =
-        llvm::sys::Wait(worker, /*SecondsToWait=*/0, &ending.message, nullptr,
-                        /*Polling=*/true);
-    if (ended.Pid == worker.Pid) {
-      ending.status = ended.ReturnCode;
-      return ending;
+    if (auto ended = worker->poll()) {
+      found.how = *ended;
+      return found;
     }
     if (uint64_t now = getFileSize(files.resultPath); now != written) {
       written = now;
       last = Clock::now();
     }
     std::chrono::duration<double> idle = Clock::now() - last;
-    ending.isTimeout = idle.count() > options.timeoutSeconds;
-    ending.isInterrupted = options.isInterrupted && options.isInterrupted();
-    if (ending.isTimeout || ending.isInterrupted) {
-      kill(worker.Pid, SIGKILL);
-      llvm::sys::Wait(worker, std::nullopt);
-      return ending;
-    }
+    found.isTimeout = idle.count() > options.timeoutSeconds;
+    found.isInterrupted = options.isInterrupted && options.isInterrupted();
+    if (found.isTimeout || found.isInterrupted)
+      return found;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 }
@@ -156,10 +146,8 @@ static std::string explain(const Ending &ending, const WorkerOptions &options,
   std::string last = log.trim().rsplit('\n').second.trim().str();
   if (last.empty())
     last = log.trim().str();
-  std::string how = ending.status < 0 && !ending.message.empty()
-                        ? ending.message
-                        : "exit status " + std::to_string(ending.status);
-  return "its process ended with " + how + (last.empty() ? "" : ": " + last);
+  return "its process ended with " + ending.how.describe() +
+         (last.empty() ? "" : ": " + last);
 }
 
 llvm::Expected<JobResult> tuning::runJob(const Job &job,

@@ -3,6 +3,7 @@
 #include "Job.h"
 #include "nsacc-rt/nsacc_rt.h"
 #include "nsacc/Support/JSON.h"
+#include "nsacc/Support/Subprocess.h"
 #include "nsacc/Target/CPU/CPU.h"
 #include "nsacc/Tensor/Npy.h"
 #include "nsacc/Tensor/SignatureText.h"
@@ -233,10 +234,12 @@ static int64_t queryClock(const Job &job) {
                                  "--format=csv,noheader,nounits", id};
   std::optional<llvm::StringRef> redirects[] = {"", path.str(), ""};
   int64_t clock = 0;
-  bool isAnswered = llvm::sys::ExecuteAndWait(*program, arguments, std::nullopt,
-                                              redirects) == 0;
+  constexpr std::chrono::seconds most(10);
+  auto process = llvm::expectedToOptional(
+      Subprocess::start(*program, arguments, redirects));
+  auto ending = process ? process->wait(most) : std::nullopt;
   auto text = llvm::expectedToOptional(readFile(path));
-  if (!isAnswered || !text ||
+  if (!ending || ending->status != 0 || !text ||
       llvm::StringRef(*text).trim().getAsInteger(10, clock))
     clock = 0;
   llvm::sys::fs::remove(path);

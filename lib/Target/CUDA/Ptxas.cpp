@@ -1,6 +1,7 @@
 //===- Ptxas.cpp - Machine code from PTX ----------------------------------===//
 
 #include "nsacc/Target/CUDA/Ptxas.h"
+#include "nsacc/Support/Subprocess.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Errno.h"
 #include "llvm/Support/FileSystem.h"
@@ -8,9 +9,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
 #include <chrono>
-#include <csignal>
 #include <sys/mman.h>
-#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -231,34 +230,21 @@ static bool isUnknownArchitecture(StringRef output) {
   return output.contains("is not defined for option 'gpu-name'");
 }
 
-/// Runs a program to its end, as sys::ExecuteAndWait does, whose limit of time
-/// is the process's only alarm: threads that wait would take it from each
-/// other.
-static int run(StringRef program, ArrayRef<StringRef> arguments,
-               ArrayRef<std::optional<StringRef>> redirects,
-               std::string &message) {
-  using namespace std::chrono;
-  constexpr seconds most(600);
-  constexpr milliseconds longestPause(16);
-  bool hasFailed = false;
-  sys::ProcessInfo process =
-      sys::ExecuteNoWait(program, arguments, std::nullopt, redirects,
-                         /*MemoryLimit=*/0, &message, &hasFailed);
-  if (hasFailed)
-    return -1;
-  auto end = steady_clock::now() + most;
-  milliseconds pause(1);
-  while (steady_clock::now() < end) {
-    sys::ProcessInfo ended = sys::Wait(process, /*SecondsToWait=*/0, &message);
-    if (ended.Pid != 0)
-      return ended.ReturnCode;
-    std::this_thread::sleep_for(pause);
-    pause = std::min(2 * pause, longestPause);
-  }
-  ::kill(process.Pid, SIGKILL);
-  sys::Wait(process, /*SecondsToWait=*/std::nullopt);
-  message = "it took more than " + std::to_string(most.count()) + " seconds";
-  return -1;
+/// Runs a program to its end; its exit status.
+static Expected<int> run(StringRef program, ArrayRef<StringRef> arguments,
+                         ArrayRef<std::optional<StringRef>> redirects) {
+  constexpr std::chrono::seconds most(600);
+  auto process = nsacc::Subprocess::start(program, arguments, redirects);
+  if (!process)
+    return process.takeError();
+  auto ending = process->wait(most);
+  if (!ending)
+    return createStringError("it took more than " +
+                             std::to_string(most.count()) + " seconds");
+  // Shells end with these where they can't run a program.
+  if (ending->status && *ending->status != 126 && *ending->status != 127)
+    return *ending->status;
+  return createStringError("it ended with " + ending->describe());
 }
 
 Expected<std::optional<MachineCode>>
@@ -283,17 +269,16 @@ nsacc::cuda::assemble(StringRef ptxas, StringRef ptx, StringRef architecture,
     arguments.push_back("-O1");
   std::optional<StringRef> redirects[] = {std::nullopt, log->getPath(),
                                           log->getPath()};
-  std::string message;
-  int status = run(ptxas, arguments, redirects, message);
+  auto status = run(ptxas, arguments, redirects);
+  if (!status)
+    return make_error<NotAskedError>(
+        "'" + ptxas + "' can't be run: " + toString(status.takeError()));
   std::string text = log->read();
-  if (status < 0)
-    return make_error<NotAskedError>("'" + ptxas +
-                                     "' can't be run: " + message);
-  if (status != 0 && isUnknownArchitecture(text))
+  if (*status != 0 && isUnknownArchitecture(text))
     return std::nullopt;
   std::string silence =
-      formatv("'{0}' ended with status {1} and said nothing", ptxas, status);
-  if (status != 0)
+      formatv("'{0}' ended with status {1} and said nothing", ptxas, *status);
+  if (*status != 0)
     return createStringError("ptxas refuses the code for " + architecture +
                              getAdvice(text) + ": " +
                              (text.empty() ? silence : getErrors(text)));

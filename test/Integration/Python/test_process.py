@@ -222,3 +222,64 @@ def test_a_wrong_number_of_threads_is_told(monkeypatch):
     monkeypatch.setenv("NSACC_THREADS", "many")
     with pytest.raises(ArgumentError, match="NSACC_THREADS is 'many', expected a number"):
         nsacc.compile(SEVERAL, dtype="f32")
+
+
+HOST = """
+    import ctypes, faulthandler, tempfile
+    from pathlib import Path
+    os.environ["NSACC_CACHE_DIR"] = tempfile.mkdtemp()
+    os.environ["NSACC_CACHE"] = "readwrite"
+    arrived = []
+    for number in set(range(1, 65)) - {9, 19, 32, 33}:
+        signal.signal(number, lambda number, frame: arrived.append(number))
+    faulthandler.enable()
+    faulthandler.register(signal.SIGUSR1, chain=True)
+    libc = ctypes.CDLL(None, use_errno=True)
+    def look():
+        actions = []
+        for number in range(1, 65):
+            action = ctypes.create_string_buffer(256)
+            libc.sigaction(number, None, action)
+            # The handler, 8 bytes of 128 of its mask, and flags.
+            actions.append(action.raw[:16] + action.raw[136:140])
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+        return actions, mask, [signal.getitimer(timer)[1] for timer in TIMERS]
+    TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2, signal.SIGIO])
+    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 1000, 1000)
+    signal.setitimer(signal.ITIMER_PROF, 1000, 1000)
+    before = look()
+    assert all(before[2])
+    folder = Path(tempfile.mkdtemp())
+    SIZES = {"B": 1, "T": 8, "H": 4, "D": 64}
+"""
+STEPS = {
+    "run": "make()(*tensors(8))",
+    "load": "p.package(folder / 'p', {'H': 4, 'D': 64}); nsacc.load(folder / 'p')(*tensors(8))",
+    "compile for a GPU": "make('sm_90a').package(folder / 'p', {'H': 4, 'D': 64})",
+    "explain": "p.explain(SIZES); make('sm_80').explain(SIZES)",
+    "tune": "p.tune(SIZES, effort='seeds', seeds=['keys=16'])",
+    "interpret": "make('oracle')(*tensors(8))",
+    "fail": """
+        try:
+            nsacc.compile('kernel')
+        except nsacc.errors.CompileError:
+            pass""",
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_signals_and_timers_stay_as_the_host_has_them(step):
+    """All handlers, the mask and the timers; an alarm that comes every 10 ms goes on coming."""
+    body = textwrap.dedent(HOST) + "p = make()\n" + textwrap.dedent(STEPS[step]) + """
+assert look() == before
+arrived.clear()
+time.sleep(0.1)
+assert signal.SIGALRM in arrived
+signal.setitimer(signal.ITIMER_REAL, 0)
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGXFSZ):
+    os.kill(os.getpid(), number)
+    assert number in arrived
+"""
+    finish(start(body))

@@ -1,0 +1,57 @@
+//===- SubprocessTest.cpp - Programs beside this process ------------------===//
+
+#include "nsacc/Support/Subprocess.h"
+#include "ProcessState.h"
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+
+using namespace nsacc;
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+
+static Subprocess start(llvm::StringRef script) {
+  return llvm::cantFail(
+      Subprocess::start("/bin/sh", {"sh", "-c", script}, {"", "", ""}));
+}
+
+static std::string explain(llvm::StringRef script) {
+  return start(script).wait(std::chrono::minutes(1))->describe();
+}
+
+TEST(Subprocess, TellsHowItEnded) {
+  EXPECT_EQ(explain("exit 0"), "exit status 0");
+  EXPECT_EQ(explain("exit 3"), "exit status 3");
+  EXPECT_EQ(explain("kill -9 $$"), "Killed");
+  Subprocess process = start("exit 7");
+  EXPECT_EQ(process.wait(std::chrono::minutes(1))->status, 7);
+  EXPECT_EQ(process.poll()->status, 7);
+}
+
+TEST(Subprocess, IsKilledWithItsOwner) {
+  auto begin = std::chrono::steady_clock::now();
+  {
+    Subprocess process = start("exec sleep 60");
+    EXPECT_FALSE(process.poll());
+    EXPECT_FALSE(process.wait(milliseconds(30)));
+  }
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+}
+
+TEST(Subprocess, CannotBeStarted) {
+  auto process = Subprocess::start("/nowhere/sh", {"sh"}, {"", "", ""});
+  EXPECT_THAT(llvm::toString(process.takeError()), HasSubstr("No such file"));
+}
+
+TEST(Subprocess, ItsStatusMayBeLostAndTheWaitEnds) {
+  auto *before = std::signal(SIGCHLD, SIG_IGN);
+  EXPECT_THAT(explain("exit 3"), HasSubstr("the process ignores SIGCHLD"));
+  std::signal(SIGCHLD, before);
+}
+
+TEST(Subprocess, LeavesTheProcessAsItWas) {
+  ProcessState state;
+  EXPECT_EQ(explain("sleep 0.1; exit 3"), "exit status 3");
+  EXPECT_FALSE(start("exec sleep 60").wait(milliseconds(20)));
+  state.expectUnchanged();
+}
