@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <pthread.h>
+#include <utility>
 
 using namespace nsacc::rt;
 
@@ -24,13 +25,38 @@ int64_t nsacc::rt::getStackBytes() {
   return static_cast<int64_t>(size);
 }
 
+/// For what is spilled, and for the frames below.
+static constexpr int64_t kStackReserve = 512 << 10;
+
 Problem nsacc::rt::checkStack(int64_t bytes) {
-  // For what is spilled, and for the frames below.
-  constexpr int64_t reserve = 512 << 10;
-  if (bytes + reserve <= getStackBytes())
+  if (bytes + kStackReserve <= getStackBytes())
     return std::nullopt;
   return "a program's tiles take " + std::to_string(bytes) +
          " bytes of a stack of " + std::to_string(getStackBytes());
+}
+
+/// The calling thread's stack, from its lowest address; empty where that can't
+/// be told.
+static std::pair<uintptr_t, uintptr_t> findStack() {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+    return {};
+  void *lowest = nullptr;
+  size_t size = 0, guard = 0;
+  pthread_attr_getstack(&attributes, &lowest, &size);
+  pthread_attr_getguardsize(&attributes, &guard);
+  pthread_attr_destroy(&attributes);
+  auto first = reinterpret_cast<uintptr_t>(lowest);
+  return {first + guard, first + size};
+}
+
+bool nsacc::rt::hasRoomOnStack(int64_t bytes) {
+  // It is read from a file for a process's first thread.
+  static thread_local const auto stack = findStack();
+  auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  // Coroutines have stacks of their own.
+  return here > stack.first && here < stack.second &&
+         bytes + kStackReserve <= static_cast<int64_t>(here - stack.first);
 }
 
 //===----------------------------------------------------------------------===//
@@ -124,6 +150,7 @@ public:
 
   const Variant &getVariant() const { return variant; }
   const TargetCode &getCode() const { return code; }
+  LaunchCosts &getCosts() { return costs; }
 
   const std::vector<HostFunction> &getFunctions() {
     std::lock_guard<std::mutex> lock(mutex);
@@ -146,6 +173,7 @@ private:
   const Package &package;
   const Variant &variant;
   const TargetCode &code;
+  LaunchCosts costs;
   std::mutex mutex;
   bool isLoaded = false;
   std::map<uint32_t, std::unique_ptr<HostCode>> objects; ///< by image
@@ -254,8 +282,8 @@ void HostModule::run(const nsacc_rt_tensor *tensors, size_t count,
     workspaceBytes = 0;
     return;
   }
-  HostRun(variant.getCode(), variant.getFunctions(), std::move(buffers),
-          options, measured)
+  HostRun(variant.getCode(), variant.getFunctions(), variant.getCosts(),
+          std::move(buffers), options, measured)
       .run();
   copies.writeBack();
   workspaceBytes = measured.peakWorkspaceBytes;

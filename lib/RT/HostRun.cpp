@@ -3,8 +3,8 @@
 #include "HostRun.h"
 #include "Workers.h"
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
-#include <ctime>
 #include <tuple>
 
 using namespace nsacc::rt;
@@ -57,16 +57,51 @@ std::string FailureRecord::describe() const {
 }
 
 //===----------------------------------------------------------------------===//
+// Costs
+//===----------------------------------------------------------------------===//
+
+uint64_t LaunchCosts::getKey(const std::vector<Buffer> &buffers,
+                             size_t parameters, size_t launch) {
+  uint64_t key = launch;
+  for (size_t i = 0; i < parameters; ++i)
+    for (uint32_t dim = 0; dim < buffers[i].rank; ++dim) {
+      // Sizes that round to the same power of two tell of each other.
+      auto size = static_cast<uint64_t>(buffers[i].sizes[dim]);
+      key = (key ^ static_cast<uint64_t>(std::bit_width(size))) *
+            0x9e3779b97f4a7c15;
+      key ^= key >> 32;
+    }
+  return key;
+}
+
+std::optional<int64_t> LaunchCosts::find(uint64_t key) const {
+  uint64_t entry = entries[key % entries.size()];
+  if (entry == 0 || (entry ^ key) >> timeBits != 0)
+    return std::nullopt;
+  return static_cast<int64_t>((entry & timeMask) * 16);
+}
+
+void LaunchCosts::add(uint64_t key, int64_t nanoseconds) {
+  // Slower ones count for some time: calls that go back and forth between few
+  // and many selected blocks are for many threads.
+  if (std::optional<int64_t> before = find(key))
+    nanoseconds = std::max(nanoseconds, *before - *before / 4);
+  uint64_t units = static_cast<uint64_t>(nanoseconds) / 16 + 1;
+  entries[key % entries.size()] = (key & ~timeMask) | std::min(units, timeMask);
+}
+
+//===----------------------------------------------------------------------===//
 // Runs
 //===----------------------------------------------------------------------===//
 
 HostRun::HostRun(const TargetCode &code,
-                 const std::vector<HostFunction> &functions,
+                 const std::vector<HostFunction> &functions, LaunchCosts &costs,
                  std::vector<Buffer> given, const HostOptions &options,
                  HostUsage &usage)
-    : plan(code.plan), functions(functions), options(options), usage(usage),
-      failures(code.assertions), numParameters(given.size()),
-      buffers(std::move(given)), bytes(plan.workspaces.size()) {
+    : code(code), plan(code.plan), functions(functions), costs(costs),
+      options(options), usage(usage), failures(code.assertions),
+      numParameters(given.size()), buffers(std::move(given)),
+      bytes(plan.workspaces.size()) {
   buffers.resize(numParameters + plan.workspaces.size());
   for (size_t i = 0; i < numParameters; ++i)
     sizes.push_back(buffers[i].sizes.data());
@@ -100,12 +135,7 @@ Problem HostRun::runLaunch(size_t index) {
   ++usage.launches;
   if (isEmpty(plan.launches[index], numbers))
     return std::nullopt;
-  std::clock_t start = std::clock();
-  bool isDone = runPrograms(index);
-  usage.times.push_back(
-      {plan.launches[index].kernel,
-       static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC});
-  if (!isDone) {
+  if (!runPrograms(index)) {
     isInterrupted = true;
     return "interrupted";
   }
@@ -127,13 +157,22 @@ bool HostRun::runPrograms(size_t index) {
   usage.programs += total;
   std::vector<uint64_t> slots = getSlots(launch);
   HostFunction function = functions[index];
-  auto work = [&](int64_t begin, int64_t end) {
+  uint64_t key = LaunchCosts::getKey(buffers, numParameters, index);
+  Work work;
+  work.total = total;
+  work.threads = options.threads;
+  work.stackBytes = code.stackBytes;
+  work.nanoseconds = costs.find(key);
+  work.call = [&](int64_t begin, int64_t end) {
     FailureScope scope(failures);
     for (int64_t i = end - 1; i >= begin; --i)
       function(slots.data(), i % grid[0], i / grid[0] % grid[1],
                i / (grid[0] * grid[1]));
   };
-  return runInParallel(total, options.threads, options.isInterrupted, work);
+  auto taken = runInParallel(work, options.isInterrupted);
+  if (taken)
+    costs.add(key, *taken);
+  return taken.has_value();
 }
 
 Problem HostRun::allocate(size_t workspace) {

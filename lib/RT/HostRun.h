@@ -5,7 +5,10 @@
 
 #include "Buffers.h"
 #include "nsacc/RT/Host.h"
+#include <array>
+#include <atomic>
 #include <mutex>
+#include <optional>
 
 namespace nsacc::rt {
 
@@ -32,13 +35,33 @@ private:
 /// in.
 void reportFailure(int64_t assertion, const int64_t *values);
 
+/// Keeps the time that launches took one thread, by about the sizes of their
+/// calls. Threads may share it; launches that fall into one place replace each
+/// other.
+class LaunchCosts {
+public:
+  /// A name of a launch of a call whose parameters are the first buffers.
+  static uint64_t getKey(const std::vector<Buffer> &buffers, size_t parameters,
+                         size_t launch);
+
+  /// None where no such launch has ended.
+  std::optional<int64_t> find(uint64_t key) const;
+  void add(uint64_t key, int64_t nanoseconds);
+
+private:
+  /// The upper bits of a key, and units of 16 ns.
+  static constexpr unsigned timeBits = 24;
+  static constexpr uint64_t timeMask = (uint64_t{1} << timeBits) - 1;
+  std::array<std::atomic<uint64_t>, 128> entries = {};
+};
+
 /// One run of a plan. Workspaces have memory while launches use them.
 class HostRun {
 public:
   /// `functions` are those of the launches. Buffers are parameters.
   HostRun(const TargetCode &code, const std::vector<HostFunction> &functions,
-          std::vector<Buffer> buffers, const HostOptions &options,
-          HostUsage &usage);
+          LaunchCosts &costs, std::vector<Buffer> buffers,
+          const HostOptions &options, HostUsage &usage);
   ~HostRun();
   HostRun(const HostRun &) = delete;
   HostRun &operator=(const HostRun &) = delete;
@@ -53,8 +76,10 @@ private:
   bool runPrograms(size_t index);
   std::vector<uint64_t> getSlots(const Launch &launch) const;
 
+  const TargetCode &code;
   const Plan &plan;
   const std::vector<HostFunction> &functions;
+  LaunchCosts &costs;
   const HostOptions &options;
   HostUsage &usage;
   FailureRecord failures;

@@ -1,8 +1,10 @@
 //===- Workers.cpp - Threads that run programs ----------------------------===//
 
 #include "Workers.h"
+#include "nsacc/RT/Host.h"
 #include <algorithm>
 #include <atomic>
+#include <cfenv>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -11,6 +13,7 @@
 #include <sched.h>
 #include <system_error>
 #include <thread>
+#include <time.h>
 #include <unistd.h>
 
 using namespace nsacc::rt;
@@ -23,7 +26,33 @@ static unsigned countCores() {
   return std::max(1u, std::thread::hardware_concurrency());
 }
 
+/// To hand a part of a run to another thread and to wait for it takes about so
+/// long: it has to be woken, and to wake the one that waits.
+static constexpr int64_t kHandOver = 20'000;
+
+static int64_t getNanoseconds(clockid_t clock) {
+  timespec now;
+  ::clock_gettime(clock, &now);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
 namespace {
+
+/// Rounding and small numbers as programs expect them, while it lives. Callers
+/// may flush small numbers to zero, and threads begin as those that start them.
+class DefaultArithmetic {
+public:
+  DefaultArithmetic() {
+    std::fegetenv(&before);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~DefaultArithmetic() { std::fesetenv(&before); }
+  DefaultArithmetic(const DefaultArithmetic &) = delete;
+  DefaultArithmetic &operator=(const DefaultArithmetic &) = delete;
+
+private:
+  std::fenv_t before;
+};
 
 /// Threads that take tasks, the first that came first. They are never joined:
 /// the pool lives as long as the process.
@@ -62,6 +91,7 @@ private:
   }
 
   void work() {
+    DefaultArithmetic arithmetic;
     std::unique_lock<std::mutex> lock(mutex);
     while (true) {
       ++idle;
@@ -90,20 +120,24 @@ public:
       : size(std::max<int64_t>(1, total / (workers * 32))), next(total),
         running(workers) {}
 
-  void work(const std::function<void(int64_t, int64_t)> &work) {
+  void work(const std::function<void(int64_t, int64_t)> &call) {
+    // Its own time: on a busy machine it may stand still for long.
+    int64_t start = getNanoseconds(CLOCK_THREAD_CPUTIME_ID);
     while (!isStopped) {
       // From the end: under a causal mask, the longest programs come first.
       int64_t end = next.fetch_sub(size);
       if (end <= 0)
         break;
-      work(std::max<int64_t>(0, end - size), end);
+      call(std::max<int64_t>(0, end - size), end);
     }
+    nanoseconds += getNanoseconds(CLOCK_THREAD_CPUTIME_ID) - start;
     std::lock_guard<std::mutex> lock(mutex);
     if (--running == 0)
       done.notify_one();
   }
 
-  bool wait(const std::function<bool()> &isInterrupted) {
+  /// Nanoseconds of all workers; none where they were stopped.
+  std::optional<int64_t> wait(const std::function<bool()> &isInterrupted) {
     std::unique_lock<std::mutex> lock(mutex);
     auto isDone = [this] { return running == 0; };
     if (isInterrupted)
@@ -115,7 +149,9 @@ public:
       }
     else
       done.wait(lock, isDone);
-    return !isStopped;
+    if (isStopped)
+      return std::nullopt;
+    return nanoseconds;
   }
 
 private:
@@ -123,6 +159,7 @@ private:
   int64_t size;
   std::atomic<int64_t> next;
   std::atomic<bool> isStopped = false;
+  std::atomic<int64_t> nanoseconds = 0;
   std::mutex mutex;
   std::condition_variable done;
   int64_t running;
@@ -145,15 +182,49 @@ static Pool &getPool() {
   return *pool;
 }
 
-bool nsacc::rt::runInParallel(
-    int64_t total, unsigned threads, const std::function<bool()> &isInterrupted,
-    const std::function<void(int64_t, int64_t)> &work) {
+/// Calls programs on this thread until all are done or it takes longer than
+/// was thought: then the first `left` are left. What it took.
+static int64_t runHere(const Work &work, int64_t &left) {
+  DefaultArithmetic arithmetic;
+  // A thread's own time takes longer to read.
+  int64_t start = getNanoseconds(CLOCK_MONOTONIC), taken = 0;
+  int64_t size = std::max<int64_t>(1, work.total / 16);
+  for (left = work.total; left > 0 && taken < 4 * kHandOver;
+       taken = getNanoseconds(CLOCK_MONOTONIC) - start) {
+    int64_t end = left;
+    left = std::max<int64_t>(0, end - size);
+    work.call(left, end);
+  }
+  // The thread may have stood still.
+  return std::min(taken, std::max(2 * *work.nanoseconds, kHandOver / 2));
+}
+
+/// Counts the threads that have a hand-over's worth each to do.
+static int64_t countWorkers(const Work &work, const Pool &pool) {
+  int64_t workers =
+      std::min<int64_t>(work.total, work.threads ? work.threads : countCores());
+  if (work.nanoseconds)
+    workers = std::min(workers, 1 + *work.nanoseconds / kHandOver);
+  return std::min<int64_t>(workers, pool.getMost());
+}
+
+std::optional<int64_t>
+nsacc::rt::runInParallel(const Work &work,
+                         const std::function<bool()> &isInterrupted) {
+  int64_t left = work.total, taken = 0;
+  if (work.nanoseconds && *work.nanoseconds < 2 * kHandOver &&
+      hasRoomOnStack(work.stackBytes))
+    taken = runHere(work, left);
+  if (left == 0)
+    return taken;
   Pool &pool = getPool();
-  int64_t workers = std::min<int64_t>(total, threads ? threads : countCores());
-  workers = std::min<int64_t>(workers, pool.getMost());
-  Pieces pieces(total, workers);
+  int64_t workers = std::min(left, countWorkers(work, pool));
+  Pieces pieces(left, workers);
   for (int64_t worker = 0; worker < workers; ++worker)
-    if (!pool.add([&pieces, &work] { pieces.work(work); }))
-      pieces.work(work);
-  return pieces.wait(isInterrupted);
+    if (!pool.add([&pieces, &work] { pieces.work(work.call); }))
+      pieces.work(work.call);
+  std::optional<int64_t> others = pieces.wait(isInterrupted);
+  if (!others)
+    return std::nullopt;
+  return taken + *others;
 }

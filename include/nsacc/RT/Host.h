@@ -29,18 +29,11 @@ struct HostOptions {
   std::function<bool()> isInterrupted = {};
 };
 
-/// Processor time of one launch, of all threads of the process.
-struct LaunchTime {
-  std::string kernel;
-  double seconds;
-};
-
 /// What one run took beyond inputs and results.
 struct HostUsage {
   int64_t peakWorkspaceBytes = 0;
   int64_t launches = 0;
   int64_t programs = 0; ///< points of grids
-  std::vector<LaunchTime> times;
 };
 
 /// Whether some of it is code for the processor that compiled it alone, which
@@ -51,6 +44,8 @@ bool isForThisProcessor(const Package &package);
 int64_t getStackBytes();
 /// Fails where a thread's stack hasn't the bytes that programs take.
 [[nodiscard]] Problem checkStack(int64_t bytes);
+/// Whether the calling thread's has them left.
+bool hasRoomOnStack(int64_t bytes);
 
 class HostVariant;
 struct SameSize;

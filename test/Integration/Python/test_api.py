@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import functools
 import importlib.metadata
 import inspect
@@ -127,6 +128,23 @@ def test_signals_interrupt_runs():
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
+
+
+@pytest.mark.parametrize("tokens", [2, 300])
+def test_the_callers_rounding_changes_nothing(tokens):
+    program = nsacc.compile(CAUSAL, dtype="f32")
+    x = np.random.default_rng(0).standard_normal((3, 1, tokens, 4, 64), np.float32)
+    right = program(*x)
+    libm = ctypes.CDLL("libm.so.6")
+    nearest = libm.fegetround()
+    libm.fesetround(0x800)  # FE_UPWARD
+    try:
+        results = [program(*x) for _ in range(3)]
+        assert libm.fegetround() == 0x800
+    finally:
+        libm.fesetround(nearest)
+    for result in results:
+        np.testing.assert_array_equal(result, right)
 
 
 def test_threads_change_nothing(program, monkeypatch):
