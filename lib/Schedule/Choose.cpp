@@ -199,27 +199,24 @@ Scope Chooser::getScope(Operation *op, int64_t group) const {
 /// Whether the blocks' own queries are many enough for products of warpgroups.
 bool Chooser::inverts(AttendOp op) const {
   return op.getSelection() && goal.device->code.hasWarpgroupProducts &&
-         findLongBlocks(kernel) == op;
+         goal.queries != Queries::Few && findLongBlocks(kernel) == op;
 }
 
-/// Whether one token's blocks have room in the list of a tile.
-bool Chooser::unites(AttendOp op) const {
+/// Whether only unions take its lists.
+static bool hasWideLists(AttendOp op) {
   return op.getSelection() &&
-         fitsUnion(
-             op,
-             getQueryShape(kernel, cast<ScoringOpInterface>(op.getOperation()))
-                 .group,
-             /*tokens=*/1, /*areWhole=*/false);
+         cast<SelectionType>(op.getSelection().getType()).getTop() >
+             kMostWalked;
 }
 
 /// Without a selection there are no blocks to walk.
 LoopOrder Chooser::getOrder(AttendOp op) const {
   const Setting *given = settings.find(names.lookup(op), Field::Order);
-  auto order = given          ? static_cast<LoopOrder>(given->value)
-               : !goal.device ? LoopOrder::BlockMajor
-               : inverts(op)  ? LoopOrder::KeyMajor
-               : unites(op)   ? LoopOrder::Union
-                              : LoopOrder::QueryMajor;
+  auto order = given              ? static_cast<LoopOrder>(given->value)
+               : hasWideLists(op) ? LoopOrder::Union
+               : !goal.device     ? LoopOrder::BlockMajor
+               : inverts(op)      ? LoopOrder::KeyMajor
+                                  : LoopOrder::Union;
   if (op.getSelection() || order == LoopOrder::KeyMajor)
     return order;
   return LoopOrder::QueryMajor;
@@ -286,7 +283,9 @@ llvm::Error Chooser::chooseTile(OpChoice &choice, const Scope &scope,
     bool isOpen = find(choice, Field::Tokens) || part || tiling.warps == 0;
     put(choice, Field::Warps, isOpen ? 0 : tiling.warps,
         isOpen ? "by the rows of the program's products" : tiling.reason);
-    put(choice, Field::Stages, 2, "a step's loads run during the step before");
+    put(choice, Field::Stages, tiling.stages,
+        tiling.stages > 2 ? "tiles of few keys, so that memory has enough to do"
+                          : "a step's loads run during the step before");
   }
   choosePart(choice, scope.group);
   bool isCut = part && choice.get(Field::Part) < choice.get(Field::Tokens);
@@ -350,9 +349,13 @@ void Chooser::choosePeel(OpChoice &choice, const Scope &scope) {
 void Chooser::chooseExact(OpChoice &choice, const Scope &scope) {
   int64_t tokens = choice.get(Field::Tokens);
   bool walks = getOrder(scope) == LoopOrder::Union;
+  auto attend = dyn_cast<AttendOp>(choice.op);
+  bool isWide = walks && attend && hasWideLists(attend);
   bool cutsLists = walks && choice.get(Field::Splits) != 1;
-  put(choice, Field::ExactTokens, cutsLists ? tokens : kPartRows / scope.group,
+  put(choice, Field::ExactTokens,
+      cutsLists || isWide ? tokens : kPartRows / scope.group,
       cutsLists ? "parts of a list are of one tile"
+      : isWide  ? "a list that is so wide is united for one tile"
                 : "64 rows, with what looks at each pair, fit the registers");
   choice.fields[static_cast<size_t>(Field::ExactTokens)]->value =
       divide(tokens, choice.get(Field::ExactTokens));
@@ -474,12 +477,10 @@ llvm::Error Chooser::chooseAttend(OpChoice &choice) {
              : !op.getSelection() ? "there is no selection"
              : goal.device && order == LoopOrder::KeyMajor
                  ? "neighbours together select most of few long blocks"
-             : goal.device && order == LoopOrder::QueryMajor
-                 ? "heads select more blocks than the list of a tile has"
-             : goal.device ? "all rows of a tile walk the blocks that any "
-                             "of them selected"
-                           : "tokens share the keys of blocks that they "
-                             "selected");
+             : order == LoopOrder::Union
+                 ? "all rows of a tile walk the blocks that any of them "
+                   "selected"
+                 : "tokens share the keys of blocks that they selected");
   if (llvm::Error error = chooseSplits(choice, scope.group))
     return error;
   chooseChannels(choice);

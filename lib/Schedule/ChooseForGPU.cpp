@@ -167,7 +167,8 @@ bool schedule::fitsUnion(AttendOp selecting, int64_t group, int64_t tokens,
   auto query = cast<NamedTensorType>(selecting.getQuery().getType());
   TileLists lists(type, QueryDims::get(query), tokens, group);
   int64_t top = type.getTop();
-  return lists.count * top <= kMostListed && (lists.areWhole || !areWhole);
+  return (tokens * group <= kPartRows || lists.count * top <= kMostListed) &&
+         (lists.areWhole || !areWhole);
 }
 
 int64_t schedule::fitUnion(AttendOp selecting, int64_t group, int64_t tokens,
@@ -190,8 +191,8 @@ int64_t schedule::fitUnion(AttendOp selecting, int64_t group, int64_t tokens,
 /// list that was handed in. Then they have a dense attention's tiles of keys
 /// (on an H100 12.9 ms in the place of 16.0, and 2.46 in the place of 3.21 for
 /// lists of 128 tokens).
-static std::optional<Tiling> tileForSelections(const Scope &scope,
-                                               bool warpgroups) {
+static std::optional<Tiling>
+tileForSelections(const Scope &scope, bool warpgroups, Queries queries) {
   AttendOp attend = scope.findSelecting();
   if (!attend)
     return std::nullopt;
@@ -222,6 +223,9 @@ static std::optional<Tiling> tileForSelections(const Scope &scope,
   bool hasOneList = lists == 1 && groupRows % group == 0;
   bool areShared =
       hasOneList || (type.getBlock() >= longBlock && lists <= mostLists);
+  // Few queries fill no more; a token's heads, if they are more, do.
+  if (queries == Queries::Few)
+    areShared = group > kPartRows;
   int64_t rows = usesGroups && !isCrowded && areShared ? groupRows : kPartRows;
   int64_t tokens =
       fitUnion(attend, group, std::clamp<int64_t>(rows / group, 1, rows),
@@ -237,6 +241,10 @@ static std::optional<Tiling> tileForSelections(const Scope &scope,
     tiling.blocksPerSM = tiling.rows > kPartRows ? 1 : isNarrow ? 3 : 2;
     if (tiling.rows > kPartRows && type.getBlock() % 128 == 0)
       tiling.keys = 128;
+    // As many keys are on their way as with tiles of more.
+    constexpr int64_t leastKeys = 16, most = 8;
+    int64_t keys = std::clamp<int64_t>(type.getBlock(), leastKeys, tiling.keys);
+    tiling.stages = std::min(tiling.stages * tiling.keys / keys, most);
   }
   tiling.reason =
       "rows walk the union of their blocks, " +
@@ -331,11 +339,12 @@ static Tiling shorten(Tiling tiling, const Scope &scope) {
 
 /// With the tiles of a dense attention alone where there are any.
 static Tiling chooseTiling(const Scope &scope, nsatile::LoopOrder order,
-                           bool warpgroups, std::optional<Tiling> dense) {
+                           bool warpgroups, Queries queries,
+                           std::optional<Tiling> dense) {
   std::optional<Tiling> chosen;
   switch (order) {
   case nsatile::LoopOrder::Union:
-    chosen = tileForSelections(scope, warpgroups);
+    chosen = tileForSelections(scope, warpgroups, queries);
     break;
   case nsatile::LoopOrder::QueryMajor:
     chosen = std::move(dense);
@@ -352,13 +361,13 @@ static Tiling chooseTiling(const Scope &scope, nsatile::LoopOrder order,
 
 Tiling schedule::tileForWarps(const Scope &scope, nsatile::LoopOrder order,
                               Queries queries) {
-  return chooseTiling(scope, order, /*warpgroups=*/false,
+  return chooseTiling(scope, order, /*warpgroups=*/false, queries,
                       tileDenseForWarps(scope, queries));
 }
 
 Tiling schedule::tileForWarpgroups(const Scope &scope, nsatile::LoopOrder order,
                                    Queries queries) {
-  return chooseTiling(scope, order, /*warpgroups=*/true,
+  return chooseTiling(scope, order, /*warpgroups=*/true, queries,
                       tileDenseForWarpgroups(scope, queries));
 }
 

@@ -41,7 +41,6 @@ private:
 
   Scope getScope(mlir::Operation *op, int64_t group) const;
   bool inverts(nsa::AttendOp op) const;
-  bool unites(nsa::AttendOp op) const;
   nsatile::LoopOrder getOrder(nsa::AttendOp op) const;
   nsatile::LoopOrder getOrder(const Scope &scope) const;
   Tiling tile(const Scope &scope) const;

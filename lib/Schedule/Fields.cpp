@@ -58,8 +58,9 @@ static constexpr FieldInfo kFields[] = {
      "see it, of a selection those that selected the block, with states in "
      "memory",
      "selections: CPU `block_major`, sm_90a `key_major` for blocks of 256 keys "
-     "and more, other GPUs and selections `union`; "
-     "others `query_major`"},
+     "and more, but for few queries' lists that are handed in, other GPUs and "
+     "selections, and lists of more than 2048 blocks `union`; others "
+     "`query_major`"},
     {Field::Tokens,
      "tokens",
      kQueryTiles,
@@ -298,7 +299,9 @@ static constexpr FieldInfo kFields[] = {
      std::nullopt,
      "buffers for each tile that is loaded in a loop; with cp.async as many of "
      "them as shared memory has room for",
-     "2"},
+     "2; on sm_90a of selected blocks of less than 64 keys more, 8 at most, "
+     "for "
+     "as many keys"},
     {Field::QueryStages,
      "query_stages",
      kAttend,

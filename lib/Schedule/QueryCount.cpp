@@ -52,8 +52,10 @@ QueryCount::Dim QueryCount::getDim(Attribute dim) {
 }
 
 std::optional<QueryCount> QueryCount::get(KernelOp kernel) {
-  // Their blocks are taken one after the other, however many queries there are.
-  if (findLongBlocks(kernel))
+  // Their blocks are taken one after the other, however many queries there are,
+  // unless lists of them are handed in.
+  AttendOp inverted = findLongBlocks(kernel);
+  if (inverted && !isHandedIn(inverted.getSelection()))
     return std::nullopt;
   QueryCount count;
   count.setShort(kernel);
@@ -101,6 +103,12 @@ void QueryCount::setFewAndMany(KernelOp kernel) {
     Dim listed = {"", static_cast<int64_t>(type.getTop()) *
                           static_cast<int64_t>(type.getBlock())};
     conditions.push_back(multiply({listed}, manyKeys, /*isMost=*/false));
+    // However many batch rows there are, a tile of so few tokens waits for the
+    // memory that its lists name.
+    constexpr int64_t fewTokens = 4;
+    decode = makeCase(kernel, Queries::Few,
+                      {conditions.front(), conditions.back(),
+                       multiply({tokens}, fewTokens, /*isMost=*/true)});
   }
   few = makeCase(kernel, Queries::Few, conditions);
 
@@ -223,14 +231,17 @@ QueryCount::getCases(const llvm::StringMap<int64_t> &sizes) const {
   auto isLast = [&] {
     return !cases.empty() && cases.back().conditions.empty();
   };
-  if (few)
-    cases.push_back(*few);
+  auto add = [&](const std::optional<Case> &each) {
+    if (each && !isLast())
+      cases.push_back(*each);
+  };
+  add(few);
+  add(decode);
   if (!isLast())
     addShort(cases, sizes);
-  if (many && hasTilesForMany(sizes) && !isLast())
-    cases.push_back(*many);
-  if (!isLast())
-    cases.push_back({});
+  if (hasTilesForMany(sizes))
+    add(many);
+  add(Case());
   return cases;
 }
 

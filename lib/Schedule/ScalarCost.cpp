@@ -5,6 +5,7 @@
 #include "NSATile/IR/Logistic.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -63,6 +64,19 @@ static int64_t countAssertions(Operation &op, const nsa::ScalarPlaces &places) {
       });
 }
 
+/// Whether a tile's keys have one value: those of selected blocks are in tiles
+/// of one block each.
+static bool isBlockOfKeys(nsa::ScoringOpInterface scoring, Operation &op,
+                          Value key) {
+  APInt size;
+  Value selection = scoring.getSelection();
+  return selection && isa<arith::FloorDivSIOp>(op) && op.getOperand(0) == key &&
+         matchPattern(op.getOperand(1), m_ConstantInt(&size)) &&
+         size.isStrictlyPositive() &&
+         size.urem(cast<nsa::SelectionType>(selection.getType()).getBlock()) ==
+             0;
+}
+
 static int64_t countPairInstructions(nsa::ScoringOpInterface op,
                                      Region &region) {
   if (region.empty())
@@ -77,8 +91,12 @@ static int64_t countPairInstructions(nsa::ScoringOpInterface op,
                             index < scores || index == scores + places - 1};
   auto named = nsa::ScalarPlaces::get(op, region, scores);
   int64_t count = 0;
+  nsa::ScoringOpInterface scoring = op;
+  Value key = body.getArguments().back();
   for (Operation &op : body.without_terminator()) {
     Variation variation;
+    if (isBlockOfKeys(scoring, op, key))
+      continue;
     for (Value operand : op.getOperands()) {
       Variation of = variations.lookup(operand);
       variation.queries |= of.queries;
@@ -89,7 +107,10 @@ static int64_t countPairInstructions(nsa::ScoringOpInterface op,
     bool isOfPair = variation.queries && variation.keys;
     if (isOfPair)
       count += countInstructions(op);
-    // Which pairs need a value is a matter of pairs, whatever it differs by.
+    // Which pairs need a value is a matter of pairs, whatever it differs by,
+    // once a value that all have isn't there.
+    if (!variation.queries && !variation.keys)
+      continue;
     count +=
         countAssertions(op, named) * (isOfPair ? kHeldAssertion : kAssertion);
   }

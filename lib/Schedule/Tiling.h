@@ -16,7 +16,7 @@ inline constexpr int64_t kPartRows = 64;
 struct Tiling {
   int64_t rows = kPartRows, keys = 64, warps = 0;
   std::string reason = "64 rows and 64 keys fit any kernel";
-  int64_t blocksPerSM = 1;
+  int64_t blocksPerSM = 1, stages = 2;
 };
 
 /// Instructions for a pair of query and key that its mask, score and weight
@@ -32,7 +32,8 @@ Tiling tileForWarps(const Scope &scope, nsatile::LoopOrder order,
 Tiling tileForWarpgroups(const Scope &scope, nsatile::LoopOrder order,
                          Queries queries);
 
-/// Whether the lists of so many tokens fit that of a union.
+/// Whether the lists of so many tokens fit that of a union, as those of 64 rows
+/// do, which products take in one anyway.
 bool fitsUnion(nsa::AttendOp selecting, int64_t group, int64_t tokens,
                bool areWhole);
 /// The most tokens, at most so many, whose lists of blocks fit that of a union

@@ -212,6 +212,10 @@ private:
                ScoringOpInterface scoring);
   void setSteps(Prediction::Op &op, const StepCycles &step, double tileCycles,
                 double tiles, double steps) const;
+  /// Parts that so many query tiles' keys are cut into.
+  double countSplits(const OpChoice &op, double tiles) const;
+  /// Seconds of merging these.
+  double mergeSplits(const Scoring &size, double splits) const;
   /// Seconds of so many tiles of all batch rows and heads.
   double schedule(double tiles, double steps, double mostSteps,
                   double stepCycles, double tileCycles, double together) const;
@@ -473,6 +477,23 @@ static double countLiveRows(ScoringOpInterface op, const CallSizes &sizes,
   return std::ceil(queries / tiles * group / unit) * unit;
 }
 
+double Predictor::countSplits(const OpChoice &op, double tiles) const {
+  const auto &given = op.fields[static_cast<size_t>(Field::Splits)];
+  if (!given)
+    return 1;
+  return given->value > 0
+             ? static_cast<double>(given->value)
+             : std::clamp(std::floor(2 * rates.units / std::max(tiles, 1.0)),
+                          1.0, 128.0);
+}
+
+double Predictor::mergeSplits(const Scoring &size, double splits) const {
+  if (splits == 1)
+    return 0;
+  return rates.launch + 2 * splits * size.batch * size.heads * size.queries *
+                            (size.valueChannels + 2) * 4 / rates.memoryBytes;
+}
+
 Prediction::Op Predictor::predictScoring(const OpChoice &op) {
   auto scoring = cast<ScoringOpInterface>(op.op);
   if (auto attend = dyn_cast<AttendOp>(op.op); attend && attend.getSelection())
@@ -484,14 +505,7 @@ Prediction::Op Predictor::predictScoring(const OpChoice &op) {
     tiles.rows =
         std::min(tiles.rows, countLiveRows(scoring, sizes, tokens, size.group));
   TileSteps seen = countSteps(scoring, sizes, tokens, tiles.keys);
-  double splits = 1;
-  const auto &given = op.fields[static_cast<size_t>(Field::Splits)];
-  if (given)
-    splits = given->value > 0
-                 ? static_cast<double>(given->value)
-                 : std::clamp(
-                       std::floor(2 * rates.units / std::max(seen.tiles, 1.0)),
-                       1.0, 128.0);
+  double splits = countSplits(op, seen.tiles);
   StepCycles step = getStepCycles(tiles, size.keyChannels, size.valueChannels,
                                   size.instructions, size.bytes);
   double tile =
@@ -502,10 +516,7 @@ Prediction::Op Predictor::predictScoring(const OpChoice &op) {
                            std::ceil(seen.mostSteps / splits), step.all, tile,
                            tiles.together);
   setSteps(found, step, tile, seen.tiles * splits, seen.steps);
-  if (splits > 1)
-    found.seconds +=
-        rates.launch + 2 * splits * size.batch * size.heads * size.queries *
-                           (size.valueChannels + 2) * 4 / rates.memoryBytes;
+  found.seconds += mergeSplits(size, splits);
   found.seconds =
       std::max(found.seconds, found.work.getFloors(rates).getHighest());
   return found;
@@ -552,12 +563,13 @@ Prediction::Op Predictor::predictSelected(const OpChoice &op, AttendOp attend) {
       countTiles(scoring, sizes, tokens) / std::max(size.batch, 1.0);
   switch (order) {
   case LoopOrder::Union: {
-    double visited = countVisited(tokens);
-    double steps = visited * stepsOfBlock;
-    setSteps(found, each, tile, heads * tileCount, heads * tileCount * steps);
-    found.seconds = schedule(heads * tileCount, heads * tileCount * steps,
-                             steps, step, tile, tiles.together) +
-                    2 * rates.launch;
+    double steps = countVisited(tokens) * stepsOfBlock;
+    double count = heads * tileCount, splits = countSplits(op, count);
+    setSteps(found, each, tile, count * splits, count * steps);
+    found.seconds =
+        schedule(count * splits, count * steps, std::ceil(steps / splits), step,
+                 tile, tiles.together) +
+        mergeSplits(size, splits) + 2 * rates.launch;
     break;
   }
   case LoopOrder::QueryMajor:

@@ -48,7 +48,7 @@ def NSATile_FoldOp : NSATile_FoldLike<"fold", [
     - `over %first to %end full %a to %b, …`: the tiles of these ranges, one range after the
       other. A tile that several ranges have counts in the first of them. `%first <= %a <= %b <= %end`;
       without `full` no tile is full.
-    - `in %list[%i, …] count %n`: the first `%n` entries of a row of a list, none of which is negative; with `from %a`, those from entry `%a` on.
+    - `in %list[%i, …] count %n`: the first `%n` tiles of the entries of a row of a list, none of which is negative; with `from %a`, those from tile `%a` on.
       Without `count`, all entries of the row, of which negative ones are left out. The list's last dimension has the entries.
       `with %members` gives the body the entry's words, in front of the state: %members has a dimension of so many behind the list's.
     - `at %tile`: one tile.

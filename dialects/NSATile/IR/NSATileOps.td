@@ -241,6 +241,25 @@ def NSATile_GatherOp : NSATile_Op<"gather", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
+def NSATile_LookupOp : NSATile_Op<"lookup", [
+    MemoryEffects<[MemRead]>,
+    TypesMatchWith<"the result is an element of the buffer", "buffer", "result",
+                   "::mlir::cast<::mlir::MemRefType>($_self).getElementType()">]> {
+  let summary = "one element of a buffer, wherever its place is";
+  let description = [{
+    As `nsatile.gather` of one element: indices are clamped to the buffer, and an empty buffer's
+    element is 0.
+
+    ```mlir
+    %n = nsatile.lookup %filled[%b, %page] : memref<?x?xi32>
+    ```
+  }];
+  let arguments = (ins NSATile_Buffer:$buffer, Variadic<Index>:$indices);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$buffer `[` $indices `]` attr-dict `:` type($buffer)";
+  let hasVerifier = 1;
+}
+
 //===-- Failures ----------------------------------------------------------===//
 
 def NSATile_AssertOp : NSATile_Op<"assert", [MemoryEffects<[MemWrite]>]> {
@@ -579,34 +598,45 @@ def NSATile_ShiftOp : NSATile_Op<"shift", [
   let assemblyFormat = "$before `,` $tile attr-dict `:` type($tile)";
 }
 
-def NSATile_UniteOp : NSATile_Op<"unite"> {
+def NSATile_UniteOp : NSATile_Op<"unite", [AttrSizedOperandSegments]> {
   let summary = "the union of lists, and which of them have each entry";
   let description = [{
-    Of the first `rows` rows of the lists: writes the different entries from 0 on below `below` in ascending order to a
-    row of `blocks`, how many they are to `counts`, and for each of them a set of rows to `members`: bit r mod 32 of word r / 32 is row r's.
+    Of `rows` rows, at most as many as `of` says: writes the different entries of their lists from 0 on below `below` in ascending order to a
+    row of `blocks`, how many they are to `counts`, and for each of them a set of rows to `members`, where there are any: bit r mod 32 of word r / 32 is row r's.
     All other entries, negative ones among them, are left out. What comes behind the last entry isn't written.
 
+    Lists are in any order, may repeat entries, and stand in memory: row r is of token t = `from` + (r floordiv `heads`) · `step`, and has the list at `offsets`,
+    where t floordiv `every` is added to the offset `along` that dimension, and r mod `heads` to the one behind it. Lists from `end` on along that dimension are empty.
+    A list's entries are the buffer's last dimension.
+
     ```mlir
-    nsatile.unite %lists rows %n below %end to %blocks, %members, %counts[%b, %t, %h]
-        : tensor<4x16xi32>, memref<?x?x?x64xi32>, memref<?x?x?x64x1xi32>, memref<?x?x?x1xi32>
+    nsatile.unite %lists[%b, %c0, %h, %c0] along 1 every 64 from %t step 32 end %end rows %n of 4 below %number
+        to %blocks, %counts[%b, %t, %h] members %members : memref<?x?x?x64x1xi32>
+        : memref<?x?x?x16xi32>, memref<?x?x?x64xi32>, memref<?x?x?x1xi32>
     ```
   }];
-  let arguments = (ins NSATile_Keys:$lists, Index:$rows, Index:$below,
-                       Arg<NSATile_Buffer, "", [MemWrite]>:$blocks,
-                       Arg<NSATile_Buffer, "", [MemWrite]>:$members,
-                       Arg<NSATile_Buffer, "", [MemWrite]>:$counts,
+  let arguments = (ins Arg<NSATile_List, "", [MemRead]>:$lists, Variadic<Index>:$offsets, I64Attr:$along,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$every,
+                       Index:$first,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$step,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$heads,
+                       Index:$end, Index:$rows, ConfinedAttr<I64Attr, [IntPositive]>:$most, Index:$below,
+                       Arg<NSATile_List, "", [MemWrite]>:$blocks,
+                       Arg<Optional<NSATile_List>, "", [MemRead, MemWrite]>:$members,
+                       Arg<NSATile_List, "", [MemWrite]>:$counts,
                        Variadic<Index>:$indices);
   let assemblyFormat = [{
-    $lists `rows` $rows `below` $below `to` $blocks `,` $members `,` $counts
-    `[` $indices `]` attr-dict `:` type($lists) `,` type($blocks) `,`
-    type($members) `,` type($counts)
+    $lists `[` $offsets `]` `along` $along (`every` $every^)? `from` $first (`step` $step^)? (`heads` $heads^)?
+    `end` $end `rows` $rows `of` $most `below` $below `to` $blocks `,` $counts
+    `[` $indices `]` (`members` $members^ `:` type($members))? attr-dict
+    `:` type($lists) `,` type($blocks) `,` type($counts)
   }];
   let extraClassDeclaration = [{
     /// Bits of a word of `members`.
     static constexpr int64_t wordBits = 32;
-    /// The rows that lists may have, and the entries of all.
-    int64_t getNumLists() { return getLists().getType().getDimSize(0); }
-    int64_t getNumEntries() { return getLists().getType().getNumElements(); }
+    /// Entries of a list, and of all.
+    int64_t getTop() { return getLists().getType().getShape().back(); }
+    int64_t getNumEntries() { return getTop() * getMost(); }
     int64_t getNumWords();
   }];
   let hasVerifier = 1;

@@ -16,13 +16,19 @@ bool nsacc::nsatile::isStoredTo(Value buffer) {
 
 bool nsacc::nsatile::isScalarCode(Operation *op) {
   auto isScalar = [](Type type) { return type.isIntOrIndexOrFloat(); };
-  auto load = dyn_cast<memref::LoadOp>(op);
+  bool reads = isa<memref::LoadOp, LookupOp>(op);
   return op->getNumRegions() == 0 && !op->hasTrait<OpTrait::IsTerminator>() &&
-         (isMemoryEffectFree(op) || (load && !isStoredTo(load.getMemRef()))) &&
+         (isMemoryEffectFree(op) ||
+          (reads && !isStoredTo(op->getOperand(0)))) &&
          llvm::all_of(op->getResultTypes(), isScalar) &&
          llvm::all_of(op->getOperandTypes(), [&](Type type) {
            return isScalar(type) || isa<MemRefType>(type);
          });
+}
+
+int64_t nsacc::nsatile::countWarpsThatUnite(UniteOp unite) {
+  constexpr int64_t entriesOfWarp = 512, most = 8;
+  return std::clamp<int64_t>(unite.getNumEntries() / entriesOfWarp, 1, most);
 }
 
 WalkResult

@@ -8,6 +8,8 @@
 
 namespace nsacc::nsatile {
 
+class UniteOp;
+
 /// True for buffers that the program writes.
 bool isStoredTo(mlir::Value buffer);
 
@@ -20,6 +22,9 @@ bool isScalarCode(mlir::Operation *op);
 mlir::WalkResult
 walkSources(mlir::Value value,
             llvm::function_ref<mlir::WalkResult(mlir::Value)> visit);
+
+/// More for long lists, of which each has several hundred entries.
+int64_t countWarpsThatUnite(UniteOp unite);
 
 /// True for loops, and what one is nested in.
 bool hasLoop(mlir::Operation *op);

@@ -193,6 +193,10 @@ LogicalResult ProducerLoadOp::verify() {
                  failed(verifyListed(*this, tile)));
 }
 
+LogicalResult LookupOp::verify() {
+  return verifyIndices(*this, getBuffer(), getIndices(), "buffer");
+}
+
 LogicalResult GatherOp::verify() {
   auto buffer = cast<MemRefType>(getBuffer().getType());
   auto result = cast<RankedTensorType>(getResult().getType());
@@ -519,33 +523,8 @@ LogicalResult TopOp::verify() {
   return success();
 }
 
-int64_t UniteOp::getNumWords() {
-  return llvm::divideCeil(getNumLists(), wordBits);
-}
-
-LogicalResult UniteOp::verify() {
-  if (!getLists().getType().hasStaticShape())
-    return emitOpError("expected lists of static shape, found ")
-           << getLists().getType();
-  int64_t rank = static_cast<int64_t>(getIndices().size()) + 1;
-  auto expect = [&](Value buffer, StringRef what, int64_t expected,
-                    int64_t last) -> LogicalResult {
-    auto type = cast<ShapedType>(buffer.getType());
-    if (type.getElementType().isInteger(32) && type.getRank() == expected &&
-        type.getShape().back() >= last)
-      return success();
-    return emitOpError("expected ") << what << " of i32 with " << expected
-                                    << " dimensions, the last of at least "
-                                    << last << ", found " << type;
-  };
-  return failure(
-      failed(expect(getBlocks(), "blocks", rank, getNumEntries())) ||
-      failed(expect(getMembers(), "members", rank + 1, getNumWords())) ||
-      failed(expect(getCounts(), "counts", rank, 1)));
-}
-
-/// What ops over neighbouring lists have in common.
-template <typename OpTy> static LogicalResult verifyLists(OpTy op) {
+/// What ops over lists in memory have in common.
+template <typename OpTy> static LogicalResult verifyListsAlong(OpTy op) {
   MemRefType type = op.getLists().getType();
   int64_t along = op.getAlong();
   if (type.getRank() < 2 || ShapedType::isDynamic(type.getShape().back()))
@@ -559,15 +538,43 @@ template <typename OpTy> static LogicalResult verifyLists(OpTy op) {
   return verifyIndices(op, op.getLists(), op.getOffsets(), "lists");
 }
 
+int64_t UniteOp::getNumWords() {
+  return llvm::divideCeil(static_cast<int64_t>(getMost()), wordBits);
+}
+
+LogicalResult UniteOp::verify() {
+  if (failed(verifyListsAlong(*this)))
+    return failure();
+  int64_t along = getAlong();
+  if (getHeads() > 1 && along + 2 >= getLists().getType().getRank())
+    return emitOpError("expected heads between rows and entries, found lists ")
+           << getLists().getType() << " along " << along;
+  int64_t rank = static_cast<int64_t>(getIndices().size()) + 1;
+  auto expect = [&](Value buffer, StringRef what, int64_t expected,
+                    int64_t last) -> LogicalResult {
+    auto type = cast<ShapedType>(buffer.getType());
+    if (type.getRank() == expected &&
+        (type.isDynamicDim(expected - 1) || type.getShape().back() >= last))
+      return success();
+    return emitOpError("expected ") << what << " with " << expected
+                                    << " dimensions, the last of at least "
+                                    << last << ", found " << type;
+  };
+  return failure(failed(expect(getBlocks(), "blocks", rank, 1)) ||
+                 (getMembers() && failed(expect(getMembers(), "members",
+                                                rank + 1, getNumWords()))) ||
+                 failed(expect(getCounts(), "counts", rank, 1)));
+}
+
 LogicalResult HistogramOp::verify() {
   return failure(
-      failed(verifyLists(*this)) ||
+      failed(verifyListsAlong(*this)) ||
       failed(verifyIndices(*this, getCounts(), getIndices(), "counts")));
 }
 
 LogicalResult CountingSortOp::verify() {
   return failure(
-      failed(verifyLists(*this)) ||
+      failed(verifyListsAlong(*this)) ||
       failed(verifyIndices(*this, getStarts(), getIndices(), "starts")) ||
       failed(verifyIndices(*this, getSorted(), getPlace(), "sorted entries")));
 }

@@ -103,17 +103,16 @@ struct WarpCount {
       warps = schedule.getWarps();
     if (warps > 0)
       return;
-    // A warp's lanes unite or sort lists without barriers.
-    auto isOfWarp = [](Operation *op) {
-      return isa<UniteOp, HistogramOp, CountingSortOp, PrefixSumOp>(op)
-                 ? WalkResult::interrupt()
-                 : WalkResult::advance();
-    };
-    if (program.walk(isOfWarp).wasInterrupted()) {
-      warps = 1;
-      return;
-    }
     constexpr int64_t rowsOfWarp = 16, mostWarps = 8, usualWarps = 4;
+    // A warp's lanes sort lists without barriers.
+    program.walk([&](Operation *op) {
+      if (isa<HistogramOp, CountingSortOp, PrefixSumOp>(op))
+        warps = 1;
+      if (auto unite = dyn_cast<UniteOp>(op))
+        warps = countWarpsThatUnite(unite);
+    });
+    if (warps > 0)
+      return;
     int64_t elements = 0;
     program.walk([&](Operation *op) {
       if (auto dot = dyn_cast<DotOp>(op))
@@ -273,10 +272,6 @@ void LayoutFlow::assignAnchors(ProgramOp program) {
       assign(dot.getLhs(), getShared(getTile(dot.getLhs()), true));
     if (isLoaded(dot.getRhs()))
       assign(dot.getRhs(), getShared(getTile(dot.getRhs()), true));
-  });
-  program.walk([&](UniteOp unite) {
-    if (isLoaded(unite.getLists()))
-      assign(unite.getLists(), getShared(getTile(unite.getLists()), false));
   });
   program.walk([&](Operation *op) {
     if (isProduct(op)) {

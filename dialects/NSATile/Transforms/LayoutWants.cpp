@@ -91,7 +91,6 @@ Attribute LayoutFlow::getWanted(OpOperand &operand) const {
         return top.getInsert() ? getInserting(getTile(tile))
                                : getLayout(top.getResult());
       })
-      .Case([&](UniteOp) { return sharedUnless(own && isShared(own)); })
       .Case([&](LoopLikeOpInterface loop) {
         return getLayout(loop.getTiedLoopResult(&operand));
       })

@@ -249,19 +249,18 @@ State DomainLowering::lowerParts(Value entry, State state) {
 
 State DomainLowering::lowerList(State state) {
   auto type = cast<ShapedType>(domain.list.getType());
-  Value count = domain.count;
-  if (!count)
-    count = constant(type.getShape().back());
+  Value end = domain.count;
+  if (!end)
+    end = constant(type.getShape().back() * domain.parts);
   auto parts = constant(domain.parts);
-  Value end = make<arith::MulIOp>(count, parts);
   return createFold(end, state, [&](Value index, Value, ValueRange carried) {
+    if (domain.first)
+      index = make<arith::AddIOp>(domain.first, index);
     Value number = index, part;
     if (domain.parts > 1) {
       number = make<arith::FloorDivSIOp>(index, parts);
       part = make<arith::SubIOp>(index, make<arith::MulIOp>(number, parts));
     }
-    if (domain.first)
-      number = make<arith::AddIOp>(domain.first, number);
     Value entry = readEntry(number);
     readWords(number);
     auto step = [&] {

@@ -21,7 +21,8 @@ static constexpr PassRemarks kEntryRemarks = {"nsatile-prefetch-entries",
 
 namespace {
 
-/// A loop whose steps read numbers from memory.
+/// A loop whose steps read numbers from memory. What names the place of another
+/// entry is read a step earlier than that one, so that nobody waits for it.
 class EntryLoop {
 public:
   explicit EntryLoop(TileLoop loop) : loop(loop) {}
@@ -31,12 +32,27 @@ public:
   void apply();
 
 private:
+  struct Entry {
+    Operation *read;
+    /// Steps from where it is read to where it is needed.
+    int64_t lead = 1;
+  };
+
   bool comesOfIndex(Value value);
+  bool isEntry(Operation *op) const;
+  void findLeads();
   Value copyFor(OpBuilder &builder, Value value, IRMapping &step);
-  SmallVector<Value> readFor(OpBuilder &builder, Value index);
+  /// The value of a step behind the one that the values are carried into.
+  Value getCarried(const Entry &entry, int64_t distance, ValueRange carried);
+  SmallVector<Value> readFirst(OpBuilder &builder, Value last);
+  SmallVector<Value> readNext(OpBuilder &builder, Value index, Value last,
+                              ValueRange carried);
+  /// A step, or the last one.
+  Value getStep(OpBuilder &builder, Value index, int64_t distance, Value last);
 
   TileLoop loop;
-  SmallVector<memref::LoadOp> entries;
+  /// In the order of the loop's body.
+  SmallVector<Entry> entries;
 };
 
 } // namespace
@@ -54,20 +70,44 @@ bool EntryLoop::comesOfIndex(Value value) {
       .wasInterrupted();
 }
 
+bool EntryLoop::isEntry(Operation *op) const {
+  return llvm::any_of(entries,
+                      [&](const Entry &entry) { return entry.read == op; });
+}
+
 bool EntryLoop::find() {
   if (!loop.hasUnitStep())
     return false;
-  for (auto load : loop.getBody()->getOps<memref::LoadOp>()) {
-    if (!load.getType().isIntOrIndex() || !comesOfIndex(load.getResult()))
+  for (Operation &op : *loop.getBody()) {
+    if (!isa<memref::LoadOp, LookupOp>(op))
       continue;
-    if (loop.isKnownAhead(load.getResult()))
-      entries.push_back(load);
+    Value number = op.getResult(0);
+    if (!number.getType().isIntOrIndex() || !comesOfIndex(number))
+      continue;
+    if (loop.isKnownAhead(number))
+      entries.push_back({&op});
     else
-      kEntryRemarks.missed(load, "the entry isn't read a step ahead: its place "
-                                 "depends on tiles or on the step before, or "
-                                 "the program writes the list");
+      kEntryRemarks.missed(&op, "the entry isn't read a step ahead: its place "
+                                "depends on tiles or on the step before, or "
+                                "the program writes the list");
   }
+  findLeads();
   return !entries.empty();
+}
+
+/// From the last entry to the first: those that it comes of are read before.
+void EntryLoop::findLeads() {
+  for (const Entry &entry : llvm::reverse(entries))
+    for (Value operand : entry.read->getOperands())
+      walkSources(operand, [&](Value source) {
+        Operation *code = source.getDefiningOp();
+        if (!code || code->getBlock() != loop.getBody())
+          return WalkResult::skip();
+        for (Entry &earlier : entries)
+          if (earlier.read == code)
+            earlier.lead = std::max(earlier.lead, entry.lead + 1);
+        return isEntry(code) ? WalkResult::skip() : WalkResult::advance();
+      });
 }
 
 Value EntryLoop::copyFor(OpBuilder &builder, Value value, IRMapping &step) {
@@ -82,16 +122,66 @@ Value EntryLoop::copyFor(OpBuilder &builder, Value value, IRMapping &step) {
   return step.lookup(value);
 }
 
-/// The entries of step `index`.
-SmallVector<Value> EntryLoop::readFor(OpBuilder &builder, Value index) {
-  IRMapping step;
-  step.map(loop.getIndex(), index);
-  return llvm::map_to_vector(entries, [&](memref::LoadOp load) {
-    return copyFor(builder, load.getResult(), step);
-  });
+Value EntryLoop::getCarried(const Entry &entry, int64_t distance,
+                            ValueRange carried) {
+  size_t place = distance;
+  for (const Entry &each : entries) {
+    if (each.read == entry.read)
+      break;
+    place += each.lead;
+  }
+  return carried[place];
 }
 
-/// The last step reads its own entries once more.
+Value EntryLoop::getStep(OpBuilder &builder, Value index, int64_t distance,
+                         Value last) {
+  if (distance == 0)
+    return index;
+  Location loc = loop.getLoc();
+  Value steps = arith::ConstantIndexOp::create(builder, loc, distance);
+  Value later = arith::AddIOp::create(builder, loc, index, steps);
+  return arith::MinSIOp::create(builder, loc, later, last);
+}
+
+/// What the first step is given.
+SmallVector<Value> EntryLoop::readFirst(OpBuilder &builder, Value last) {
+  SmallVector<Value> values;
+  for (const Entry &entry : entries)
+    for (int64_t distance = 0; distance < entry.lead; ++distance) {
+      IRMapping step;
+      step.map(loop.getIndex(),
+               getStep(builder, loop.getFirst(), distance, last));
+      for (const Entry &earlier : entries) {
+        if (earlier.read == entry.read)
+          break;
+        step.map(earlier.read->getResult(0),
+                 getCarried(earlier, distance, values));
+      }
+      values.push_back(copyFor(builder, entry.read->getResult(0), step));
+    }
+  return values;
+}
+
+/// What step `index` hands on: what it was given, moved on by a step, and what
+/// it reads itself.
+SmallVector<Value> EntryLoop::readNext(OpBuilder &builder, Value index,
+                                       Value last, ValueRange carried) {
+  SmallVector<Value> values;
+  for (const Entry &entry : entries) {
+    for (int64_t distance = 1; distance < entry.lead; ++distance)
+      values.push_back(getCarried(entry, distance, carried));
+    IRMapping step;
+    step.map(loop.getIndex(), getStep(builder, index, entry.lead, last));
+    for (const Entry &earlier : entries)
+      if (earlier.lead > entry.lead)
+        step.map(earlier.read->getResult(0),
+                 getCarried(earlier, entry.lead, carried));
+    values.push_back(copyFor(builder, entry.read->getResult(0), step));
+  }
+  return values;
+}
+
+/// Behind the last step its own entries are read once more.
 void EntryLoop::apply() {
   kEntryRemarks.passed(loop.getOperation(),
                        "entries of a step that are read in the one before: " +
@@ -101,20 +191,22 @@ void EntryLoop::apply() {
   Value first = loop.getFirst(), end = loop.getEnd();
   Value any = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
                                     first, end);
+  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+  Value last = arith::SubIOp::create(builder, loc, end, one);
   auto start = scf::IfOp::create(
       builder, loc, any,
       [&](OpBuilder &nested, Location loc) {
-        scf::YieldOp::create(nested, loc, readFor(nested, first));
+        scf::YieldOp::create(nested, loc, readFirst(nested, last));
       },
       [&](OpBuilder &nested, Location loc) {
         SmallVector<Value> none;
-        for (memref::LoadOp load : entries)
-          none.push_back(arith::ConstantOp::create(
-              nested, loc, nested.getZeroAttr(load.getType())));
+        for (const Entry &entry : entries)
+          none.append(entry.lead, arith::ConstantOp::create(
+                                      nested, loc,
+                                      nested.getZeroAttr(
+                                          entry.read->getResult(0).getType())));
         scf::YieldOp::create(nested, loc, none);
       });
-  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
-  Value last = arith::SubIOp::create(builder, loc, end, one);
   SmallVector<Value> inits(loop.getInits());
   size_t numCarried = inits.size();
   llvm::append_range(inits, start.getResults());
@@ -123,15 +215,12 @@ void EntryLoop::apply() {
       [&](OpBuilder &nested, IRMapping &mapping, Value index,
           ValueRange carried) {
         mapping.map(loop.getCarried(), carried.take_front(numCarried));
-        Value next = arith::AddIOp::create(nested, loc, index, one);
-        next = arith::MinSIOp::create(nested, loc, next, last);
-        SmallVector<Value> later = readFor(nested, next);
-        for (auto [load, entry] :
-             llvm::zip_equal(entries, carried.drop_front(numCarried)))
-          mapping.map(load.getResult(), entry);
+        ValueRange given = carried.drop_front(numCarried);
+        SmallVector<Value> later = readNext(nested, index, last, given);
+        for (const Entry &entry : entries)
+          mapping.map(entry.read->getResult(0), getCarried(entry, 0, given));
         for (Operation &op : loop.getBody()->without_terminator())
-          if (auto load = dyn_cast<memref::LoadOp>(op);
-              !load || !llvm::is_contained(entries, load))
+          if (!isEntry(&op))
             nested.clone(op, mapping);
         SmallVector<Value> yielded =
             llvm::map_to_vector(loop.getYielded(), [&](Value value) {

@@ -16,8 +16,13 @@
 
 namespace nsacc::schedule {
 
-/// Indices of a union's list, at most: a block of threads sorts them at once.
+/// Entries of the lists of a tile's tokens, which more rows than fill one
+/// product don't exceed: what tokens don't share, all rows walk.
 inline constexpr int64_t kMostListed = 4096;
+
+/// Blocks of a row's list, at most, where programs walk it as it stands, so
+/// that it is sorted. Unions take any.
+inline constexpr int64_t kMostWalked = 2048;
 
 /// Blocks of a row's list, at most, for which a GPU's threads have registers
 /// where they sort it.

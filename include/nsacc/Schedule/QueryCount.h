@@ -91,8 +91,9 @@ private:
   std::optional<ShortRows> shortRows;
   /// Many queries have programs of their own, whatever the channels are.
   bool hasOwnTiles = false;
-  /// None: there is no such case.
-  std::optional<Case> few, many;
+  /// None: there is no such case. `decode` is of few tokens in any number of
+  /// batch rows.
+  std::optional<Case> few, decode, many;
 };
 
 } // namespace nsacc

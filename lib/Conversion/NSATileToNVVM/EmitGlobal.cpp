@@ -24,11 +24,17 @@ public:
 
   LogicalResult emitLoad(LoadOp op);
   LogicalResult emitGather(GatherOp op);
+  LogicalResult emitLookup(LookupOp op);
   LogicalResult emitScalarLoad(memref::LoadOp load);
   LogicalResult emitScalarStore(memref::StoreOp store);
 
 private:
   LogicalResult loadShared(LoadOp op);
+  /// Elements of a buffer, from the places that it has which are nearest to
+  /// their indices.
+  using GetIndices = llvm::function_ref<SmallVector<Value>(int64_t element)>;
+  SmallVector<Value> loadClamped(Value from, int64_t count,
+                                 GetIndices getIndices);
 
   CodeBuilder &b;
   ThreadMap &threads;
@@ -70,12 +76,11 @@ LogicalResult GlobalEmitter::loadShared(LoadOp op) {
 // Single elements
 //===----------------------------------------------------------------------===//
 
-LogicalResult GlobalEmitter::emitGather(GatherOp op) {
-  sync.beforeGlobal(op.getBuffer(), /*isWrite=*/false);
-  RankedTensorType type = getTile(op.getResult());
-  const TileLayout &layout = program.getLayout(type);
-  const Buffer &buffer = program.getBuffer(op.getBuffer());
-  Type element = type.getElementType();
+SmallVector<Value> GlobalEmitter::loadClamped(Value from, int64_t count,
+                                              GetIndices getIndices) {
+  sync.beforeGlobal(from, /*isWrite=*/false);
+  const Buffer &buffer = program.getBuffer(from);
+  Type element = cast<MemRefType>(from.getType()).getElementType();
   // Nothing can be read of an empty buffer.
   Value isAny;
   SmallVector<Value> lasts;
@@ -85,28 +90,47 @@ LogicalResult GlobalEmitter::emitGather(GatherOp op) {
     isAny = b.both(isAny, b.make<arith::CmpIOp>(arith::CmpIPredicate::sgt,
                                                 count, b.i32(0)));
   }
-  auto load = [&](int64_t index) {
-    SmallVector<Value> indices;
-    for (auto [tile, last] : llvm::zip_equal(op.getIndices(), lasts)) {
-      Value clamped =
-          b.make<arith::MinSIOp>(program.getRegisters(tile)[index], last);
-      indices.push_back(b.make<arith::MaxSIOp>(clamped, b.i32(0)));
-    }
+  auto load = [&](int64_t number) {
+    SmallVector<Value> indices = getIndices(number);
+    for (auto [index, last] : llvm::zip_equal(indices, lasts))
+      index =
+          b.make<arith::MaxSIOp>(b.make<arith::MinSIOp>(index, last), b.i32(0));
     return b.load(element, getElementPointer(b, buffer, indices),
                   getMemoryBytes(element));
   };
   // One branch for all registers: with one for each, a tile of bucket numbers
   // is hundreds of blocks. Clamped indices may be read in padding, too.
-  int64_t count = layout.getNumRegisters();
   Value zero = b.zero(element);
-  SmallVector<Value> values = b.branch(
+  return b.branch(
       isAny, SmallVector<Type>(count, element),
       [&] { return llvm::map_to_vector(llvm::seq(count), load); },
       [&] { return SmallVector<Value>(count, zero); });
+}
+
+LogicalResult GlobalEmitter::emitGather(GatherOp op) {
+  RankedTensorType type = getTile(op.getResult());
+  const TileLayout &layout = program.getLayout(type);
+  SmallVector<Value> values = loadClamped(
+      op.getBuffer(), layout.getNumRegisters(), [&](int64_t number) {
+        return llvm::map_to_vector(op.getIndices(), [&](Value tile) -> Value {
+          return program.getRegisters(tile)[number];
+        });
+      });
+  Value zero = b.zero(type.getElementType());
   for (auto [index, value] : llvm::enumerate(values))
     if (Value inside = threads.getInside(layout, index))
       value = b.select(inside, value, zero);
   program.setRegisters(op.getResult(), std::move(values));
+  return success();
+}
+
+LogicalResult GlobalEmitter::emitLookup(LookupOp op) {
+  if (op.getType().isIndex())
+    return reject(op);
+  program.map(op.getResult(),
+              loadClamped(op.getBuffer(), /*count=*/1, [&](int64_t) {
+                return program.lookupAll(op.getIndices());
+              }).front());
   return success();
 }
 
@@ -138,6 +162,6 @@ LogicalResult GlobalEmitter::emitScalarStore(memref::StoreOp store) {
 
 void nsacc::addGlobalLoads(KernelEmitter &emitter, Kernel &kernel) {
   emitter.add(std::make_shared<GlobalEmitter>(kernel), &GlobalEmitter::emitLoad,
-              &GlobalEmitter::emitGather, &GlobalEmitter::emitScalarLoad,
-              &GlobalEmitter::emitScalarStore);
+              &GlobalEmitter::emitGather, &GlobalEmitter::emitLookup,
+              &GlobalEmitter::emitScalarLoad, &GlobalEmitter::emitScalarStore);
 }

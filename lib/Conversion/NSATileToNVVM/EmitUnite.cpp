@@ -1,4 +1,4 @@
-//===- EmitUnite.cpp - The union of lists, by a warp ----------------------===//
+//===- EmitUnite.cpp - The union of lists ---------------------------------===//
 
 #include "Instructions.h"
 #include "KernelEmitter.h"
@@ -15,7 +15,7 @@ using namespace nsacc::nsatile;
 
 namespace {
 
-/// Words of 32 bits in shared memory, any of which a lane reaches.
+/// Words of 32 bits in shared memory, any of which a thread reaches.
 class SharedWords {
 public:
   SharedWords(Kernel &kernel, int64_t count)
@@ -30,7 +30,7 @@ public:
   void store(Value word, Value index) {
     b.store(word, getPointer(index), sizeof(int32_t));
   }
-  /// The order of lanes doesn't matter to a set of bits.
+  /// The order of threads doesn't matter to a set of bits.
   void addBits(Value bits, Value index) {
     nvvm::addBits(b, getPointer(index), bits);
   }
@@ -47,39 +47,51 @@ private:
 
 /// Writes one union. Blocks are bits of words, `windowWords` of them at a time;
 /// a block's place among the union's is the number of bits before its own. All
-/// values are the same however lanes take turns.
+/// values are the same however threads take turns, and whichever warp writes
+/// those that each computes for itself.
 class Union {
 public:
   Union(Kernel &kernel, UniteOp op)
       : kernel(kernel), b(kernel.b), op(op),
-        lists(kernel.sharedTiles.get(op.getLists())),
-        rows(kernel.program.lookup(op.getRows())),
+        lists(kernel.program.getBuffer(op.getLists())),
+        offsets(kernel.program.lookupAll(op.getOffsets())),
+        place(kernel.program.lookupAll(op.getIndices())),
+        firstToken(kernel.program.lookup(op.getFirst())),
+        end(kernel.program.lookup(op.getEnd())),
         below(kernel.program.lookup(op.getBelow())),
+        numEntries(
+            b.mul(kernel.program.lookup(op.getRows()), b.i32(op.getTop()))),
         lane(kernel.threads.getLane()), bits(kernel, windowWords),
-        before(kernel, windowWords),
-        members(kernel, op.getNumEntries() * op.getNumWords()) {
-    for (Value index : op.getIndices())
-      place.push_back(kernel.program.lookup(index));
+        before(kernel, windowWords) {
+    int64_t words = op.getNumEntries() * op.getNumWords();
+    if (op.getMembers() && words <= mostSharedWords)
+      members.emplace(kernel, words);
   }
 
   void write();
 
 private:
-  static constexpr int64_t windowWords = 512;
+  static constexpr int64_t windowWords = 512, mostSharedWords = 4096;
   static constexpr int64_t wordBits = UniteOp::wordBits;
 
-  /// The entries of the lists that are in the window from `first` on.
+  /// An entry of a row's list: its block, counted from the window's first one,
+  /// not below `windowWords` words of them where it is in none of these.
   struct Entry {
-    Value block, row; ///< counted from the window's begin
+    Value block, row;
   };
+  Entry loadEntry(Value index, Value first);
   void forEachEntry(Value first, llvm::function_ref<void(const Entry &)> body);
   /// A word a lane, of all words of the window.
   Value forEachWord(Value numWords, Value found,
                     llvm::function_ref<Value(Value word, Value found)> body);
-  Value countBefore(Value first, Value word, Value found);
-  void writeBlocks(Value word, Value blocks, Value entry);
-  void writeMembers(Value found);
+  Value countBefore(Value word, Value found);
+  /// Words of the entries from `found` on.
+  void forEachMember(Value found, Value all,
+                     llvm::function_ref<void(Value entry, Value word)> body);
+  void addMember(Value entry, Value row);
+  void meet();
 
+  Value getNumThreads() { return b.i32(kernel.threads.getScope().numThreads); }
   Value getWord(Value bit) {
     return b.make<arith::ShRUIOp>(bit, b.i32(llvm::Log2_64(wordBits)));
   }
@@ -89,6 +101,12 @@ private:
   }
   Value count(Value word) {
     return b.make<LLVM::CtPopOp>(word.getType(), word);
+  }
+  Value isLess(Value lhs, Value rhs) {
+    return b.make<arith::CmpIOp>(arith::CmpIPredicate::slt, lhs, rhs);
+  }
+  Value getSharedMember(Value entry, Value word) {
+    return b.add(b.mul(entry, b.i32(op.getNumWords())), word);
   }
   Value globalPointer(Value buffer, Value entry, ValueRange more = {}) {
     SmallVector<Value> indices(place);
@@ -100,44 +118,76 @@ private:
   Kernel &kernel;
   CodeBuilder &b;
   UniteOp op;
-  SharedTile lists;
-  Value rows, below, lane;
-  SharedWords bits, before, members;
-  SmallVector<Value> place;
+  const Buffer &lists;
+  SmallVector<Value> offsets, place;
+  Value firstToken, end, below, numEntries, lane;
+  SharedWords bits, before;
+  /// None where they stand in global memory from the begin.
+  std::optional<SharedWords> members;
 };
 
 } // namespace
 
+/// Threads of a warp are in step as it is.
+void Union::meet() {
+  if (kernel.threads.getScope().numThreads == kWarpSize)
+    nvvm::syncWarp(b);
+  else
+    kernel.sync.barrier();
+}
+
+Union::Entry Union::loadEntry(Value index, Value first) {
+  Value top = b.i32(op.getTop());
+  Value row = b.make<arith::DivUIOp>(index, top), token = row, head;
+  if (int64_t heads = op.getHeads(); heads != 1) {
+    token = b.make<arith::DivUIOp>(row, b.i32(heads));
+    head = b.make<arith::SubIOp>(row, b.mul(token, b.i32(heads)));
+  }
+  if (op.getStep() != 1)
+    token = b.mul(token, b.i32(op.getStep()));
+  Value list = b.add(firstToken, token);
+  if (op.getEvery() != 1)
+    list = b.make<arith::DivUIOp>(list, b.i32(op.getEvery()));
+  int64_t along = op.getAlong();
+  SmallVector<Value> indices(offsets);
+  indices[along] = b.add(indices[along], list);
+  if (head)
+    indices[along + 1] = b.add(indices[along + 1], head);
+  Value column = b.make<arith::SubIOp>(index, b.mul(row, top));
+  indices.back() = b.add(indices.back(), column);
+  Value exists = b.both(isLess(index, numEntries), isLess(indices[along], end));
+  Value none = b.i32(-1);
+  Value entry = b.branch(
+      exists, b.getI32Type(),
+      [&] {
+        return SmallVector<Value>{b.load(b.getI32Type(),
+                                         getElementPointer(b, lists, indices),
+                                         sizeof(int32_t))};
+      },
+      [&] { return SmallVector<Value>{none}; })[0];
+  // Unsigned, what is negative or before the window is behind it.
+  Value fits = b.make<arith::CmpIOp>(arith::CmpIPredicate::ult, entry, below);
+  return {b.select(fits, b.make<arith::SubIOp>(entry, first), none), row};
+}
+
 void Union::forEachEntry(Value first,
                          llvm::function_ref<void(const Entry &)> body) {
-  constexpr int64_t unrolled = 4;
-  int64_t columns = op.getLists().getType().getDimSize(1);
-  Value numEntries = b.mul(rows, b.i32(columns));
-  int64_t rounds = llvm::divideCeil(op.getNumEntries(), kWarpSize);
-  b.forEach(rounds, unrolled, [&](Value round) {
-    Value index = b.add(b.mul(round, b.i32(kWarpSize)), lane);
-    Value exists =
-        b.make<arith::CmpIOp>(arith::CmpIPredicate::slt, index, numEntries);
-    b.when(exists, [&] {
-      Value row = b.make<arith::DivUIOp>(index, b.i32(columns));
-      Value column = b.make<arith::SubIOp>(index, b.mul(row, b.i32(columns)));
-      Value entry = kernel.shared.loadElement(lists, {row, column});
-      // What has more bits than a block's number is none.
-      Value fits;
-      if (entry.getType().isInteger(64)) {
-        fits = b.make<arith::CmpIOp>(arith::CmpIPredicate::ult, entry,
-                                     b.extend(below));
-        entry = b.make<arith::TruncIOp>(b.getI32Type(), entry);
-      } else {
-        fits = b.make<arith::CmpIOp>(arith::CmpIPredicate::ult, entry, below);
-      }
-      Value block = b.make<arith::SubIOp>(entry, first);
-      // Unsigned, what is before the window is behind it.
-      Value isInside = b.make<arith::CmpIOp>(arith::CmpIPredicate::ult, block,
-                                             b.i32(windowWords * wordBits));
-      b.when(b.both(fits, isInside), [&] { body({block, row}); });
-    });
-  });
+  constexpr int64_t together = 4;
+  int64_t numThreads = kernel.threads.getScope().numThreads;
+  b.createLoop(
+      b.i32(0), numEntries, b.i32(together * numThreads), [&](Value round) {
+        Value own = b.add(round, kernel.threads.getThread());
+        SmallVector<Entry> entries;
+        for (int64_t i = 0; i < together; ++i)
+          entries.push_back(
+              loadEntry(b.add(own, b.i32(i * numThreads)), first));
+        for (const Entry &entry : entries) {
+          Value isInside =
+              b.make<arith::CmpIOp>(arith::CmpIPredicate::ult, entry.block,
+                                    b.i32(windowWords * wordBits));
+          b.when(isInside, [&] { body(entry); });
+        }
+      });
 }
 
 Value Union::forEachWord(Value numWords, Value found,
@@ -149,8 +199,8 @@ Value Union::forEachWord(Value numWords, Value found,
 }
 
 /// Of all lanes' words. Gives how many are found with theirs.
-Value Union::countBefore(Value first, Value word, Value found) {
-  Value own = bits.load(word), ownCount = count(own), sum = ownCount;
+Value Union::countBefore(Value word, Value found) {
+  Value ownCount = count(bits.load(word)), sum = ownCount;
   for (int64_t distance = 1; distance < kWarpSize; distance *= 2) {
     Value other =
         nvvm::readLane(b, sum, b.make<arith::SubIOp>(lane, b.i32(distance)));
@@ -158,78 +208,83 @@ Value Union::countBefore(Value first, Value word, Value found) {
         b.make<arith::CmpIOp>(arith::CmpIPredicate::sge, lane, b.i32(distance));
     sum = b.add(sum, b.select(hasOther, other, b.i32(0)));
   }
-  Value entry = b.add(found, b.make<arith::SubIOp>(sum, ownCount));
-  before.store(entry, word);
-  writeBlocks(own, b.add(first, b.mul(word, b.i32(wordBits))), entry);
+  before.store(b.add(found, b.make<arith::SubIOp>(sum, ownCount)), word);
   return b.add(found, nvvm::readLane(b, sum, b.i32(kWarpSize - 1)));
 }
 
-/// Those of a word's bits, the first of which is `blocks`, from an entry on.
-void Union::writeBlocks(Value word, Value blocks, Value entry) {
-  auto write = [&](ValueRange bits, ValueRange carried) {
-    Value bit = bits.front(), entry = carried.front();
-    b.store(b.add(blocks, bit), globalPointer(op.getBlocks(), entry),
-            sizeof(int32_t));
-    for (int64_t n = 0; n < op.getNumWords(); ++n)
-      members.store(b.i32(0),
-                    b.add(b.mul(entry, b.i32(op.getNumWords())), b.i32(n)));
-    return SmallVector<Value>{b.add(entry, b.i32(1))};
-  };
-  b.forEachBit(word, entry, write);
+void Union::forEachMember(Value found, Value all,
+                          llvm::function_ref<void(Value, Value)> body) {
+  Value words = b.i32(op.getNumWords());
+  Value first = b.add(b.mul(found, words), kernel.threads.getThread());
+  b.createLoop(first, b.mul(all, words), getNumThreads(), [&](Value index) {
+    Value entry = b.make<arith::DivUIOp>(index, words);
+    body(entry, b.make<arith::SubIOp>(index, b.mul(entry, words)));
+  });
 }
 
-void Union::writeMembers(Value found) {
-  Value words = b.i32(op.getNumWords());
-  auto loop =
-      scf::ForOp::create(b, lane, b.mul(found, words), b.i32(kWarpSize));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Value index = loop.getInductionVar();
-  Value entry = b.make<arith::DivUIOp>(index, words);
-  Value word = b.make<arith::SubIOp>(index, b.mul(entry, words));
-  b.store(members.load(index), globalPointer(op.getMembers(), entry, word),
-          sizeof(int32_t));
+void Union::addMember(Value entry, Value row) {
+  Value bit = getBit(row), word = getWord(row);
+  if (members)
+    members->addBits(bit, getSharedMember(entry, word));
+  else
+    nvvm::addBits(b, globalPointer(op.getMembers(), entry, word), bit);
 }
 
 void Union::write() {
-  Value windowBlocks = b.i32(windowWords * wordBits);
+  Value windowBlocks = b.i32(windowWords * wordBits), zero = b.i32(0);
   Value found = b.createLoop(
-      b.i32(0), below, windowBlocks, b.i32(0), [&](Value first, Value found) {
+      zero, below, windowBlocks, zero, [&](Value first, Value found) {
         Value left = b.make<arith::SubIOp>(below, first);
         Value blocks = b.make<arith::MinSIOp>(left, windowBlocks);
         Value numWords = getWord(b.add(blocks, b.i32(wordBits - 1)));
         forEachWord(numWords, found, [&](Value word, Value found) {
-          bits.store(b.i32(0), word);
+          bits.store(zero, word);
           return found;
         });
-        nvvm::syncWarp(b);
+        meet();
         forEachEntry(first, [&](const Entry &entry) {
           bits.addBits(getBit(entry.block), getWord(entry.block));
         });
-        nvvm::syncWarp(b);
+        meet();
         Value all = forEachWord(numWords, found, [&](Value word, Value found) {
-          return countBefore(first, word, found);
+          return countBefore(word, found);
         });
-        nvvm::syncWarp(b);
+        if (op.getMembers())
+          forEachMember(found, all, [&](Value entry, Value word) {
+            if (members)
+              members->store(zero, getSharedMember(entry, word));
+            else
+              b.store(zero, globalPointer(op.getMembers(), entry, word),
+                      sizeof(int32_t));
+          });
+        meet();
         forEachEntry(first, [&](const Entry &entry) {
           Value word = getWord(entry.block);
           Value earlier = b.make<arith::AndIOp>(
               bits.load(word),
               b.make<arith::SubIOp>(getBit(entry.block), b.i32(1)));
           Value place = b.add(before.load(word), count(earlier));
-          members.addBits(
-              getBit(entry.row),
-              b.add(b.mul(place, b.i32(op.getNumWords())), getWord(entry.row)));
+          // Whoever else has the block writes the same.
+          b.store(b.add(first, entry.block),
+                  globalPointer(op.getBlocks(), place), sizeof(int32_t));
+          if (op.getMembers())
+            addMember(place, entry.row);
         });
-        nvvm::syncWarp(b);
+        meet();
         return all;
       });
-  writeMembers(found);
+  if (members)
+    forEachMember(zero, found, [&](Value entry, Value word) {
+      b.store(members->load(getSharedMember(entry, word)),
+              globalPointer(op.getMembers(), entry, word), sizeof(int32_t));
+    });
   b.when(kernel.threads.isFirstThread(), [&] {
-    b.store(found, globalPointer(op.getCounts(), b.i32(0)), sizeof(int32_t));
+    b.store(found, globalPointer(op.getCounts(), zero), sizeof(int32_t));
   });
-  for (const SharedWords *words : {&bits, &before, &members})
-    kernel.sharedTiles.release(words->getTile());
+  kernel.sharedTiles.release(bits.getTile());
+  kernel.sharedTiles.release(before.getTile());
+  if (members)
+    kernel.sharedTiles.release(members->getTile());
 }
 
 namespace {
@@ -239,12 +294,10 @@ public:
   explicit UniteEmitter(Kernel &kernel) : kernel(kernel) {}
 
   LogicalResult emitUnite(UniteOp op) {
-    if (kernel.threads.getScope().numThreads != kWarpSize ||
-        !isShared(getTile(op.getLists())))
-      return reject(op);
-    kernel.sync.beforeRead(kernel.sharedTiles.get(op.getLists()));
+    kernel.sync.beforeGlobal(op.getLists(), /*isWrite=*/false);
     for (Value buffer : {op.getBlocks(), op.getMembers(), op.getCounts()})
-      kernel.sync.beforeGlobal(buffer, /*isWrite=*/true);
+      if (buffer)
+        kernel.sync.beforeGlobal(buffer, /*isWrite=*/true);
     Union(kernel, op).write();
     return success();
   }

@@ -7,6 +7,8 @@
 #include "KernelParameters.h"
 #include "NSATile/IR/Assertions.h"
 #include "NSATile/IR/BlocksPerSM.h"
+#include "NSATile/IR/NSATileUses.h"
+#include "NSATile/IR/WarpRoles.h"
 #include "NamedBarriers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -22,10 +24,12 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
 
-/// Threads of the program's layouts; none where it has no tiles in registers.
+/// Threads of the program's layouts, or of what has no tiles in registers.
 static FailureOr<int64_t> getThreads(ProgramOp program) {
-  int64_t threads = 0;
+  int64_t threads = 0, others = kWarpSize;
   WalkResult result = program.walk([&](Operation *op) {
+    if (auto unite = dyn_cast<UniteOp>(op))
+      others = kWarpSize * countWarpsThatUnite(unite);
     for (Value value : op->getResults()) {
       auto type = dyn_cast<RankedTensorType>(value.getType());
       if (!type || isShared(type))
@@ -47,7 +51,7 @@ static FailureOr<int64_t> getThreads(ProgramOp program) {
   });
   if (result.wasInterrupted())
     return failure();
-  return threads == 0 ? 32 : threads;
+  return threads == 0 ? others : threads;
 }
 
 namespace {

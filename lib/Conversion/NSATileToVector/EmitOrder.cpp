@@ -155,7 +155,7 @@ class Union {
 public:
   Union(TileEmitter &emitter, UniteOp op)
       : emitter(emitter), builder(emitter.getBuilder()), loc(emitter.getLoc()),
-        op(op), lists(emitter.getMemory(op.getLists())),
+        op(op), lists(emitter.lookup(op.getLists())),
         marks(emitter.allocateScratch(MemRefType::get(
             {numBlocks, op.getNumWords()}, builder.getI32Type()))) {}
 
@@ -226,32 +226,61 @@ private:
         });
   }
 
+  /// Where the list of a row begins, and whether it has one.
+  std::pair<SmallVector<Value>, Value> findList(Value row) {
+    Value heads = constant(op.getHeads());
+    Value token = make<arith::DivUIOp>(row, heads);
+    Value head = make<arith::SubIOp>(row, make<arith::MulIOp>(token, heads));
+    token =
+        make<arith::AddIOp>(emitter.lookup(op.getFirst()),
+                            make<arith::MulIOp>(token, constant(op.getStep())));
+    SmallVector<Value> offsets;
+    for (Value offset : op.getOffsets())
+      offsets.push_back(emitter.lookup(offset));
+    int64_t along = op.getAlong();
+    offsets[along] = make<arith::AddIOp>(
+        offsets[along], make<arith::DivUIOp>(token, constant(op.getEvery())));
+    if (op.getHeads() > 1)
+      offsets[along + 1] = make<arith::AddIOp>(offsets[along + 1], head);
+    return {offsets, less(offsets[along], emitter.lookup(op.getEnd()))};
+  }
+
   void mark(Value first, Value size) {
-    Value columns = constant(op.getLists().getType().getDimSize(1));
     emitter.forEachPoint(
-        {constant(0), constant(0)}, {emitter.lookup(op.getRows()), columns},
-        [&](ValueRange at) {
-          Value entry = arith::IndexCastOp::create(
-              builder, loc, builder.getIndexType(),
-              memref::LoadOp::create(builder, loc, lists, at));
-          Value block = make<arith::SubIOp>(entry, first);
-          Value isInside = make<arith::AndIOp>(
-              arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
-                                    block, constant(0)),
-              less(block, size));
-          auto ifOp = scf::IfOp::create(builder, loc, isInside,
-                                        /*withElseRegion=*/false);
-          OpBuilder::InsertionGuard guard(builder);
-          builder.setInsertionPoint(ifOp.thenYield());
-          Value bits = constant(UniteOp::wordBits);
-          Value word = make<arith::DivUIOp>(at.front(), bits);
-          Value bit = make<arith::ShLIOp>(
-              arith::ConstantIntOp::create(builder, loc, 1, /*width=*/32),
-              toWord(make<arith::RemUIOp>(at.front(), bits)));
-          memref::StoreOp::create(
-              builder, loc, make<arith::OrIOp>(loadMark(block, word), bit),
-              marks, ValueRange{block, word});
+        {constant(0)}, {emitter.lookup(op.getRows())}, [&](ValueRange row) {
+          auto [offsets, exists] = findList(row.front());
+          Value columns = arith::SelectOp::create(
+              builder, loc, exists, constant(op.getTop()), constant(0));
+          markList(row.front(), offsets, columns, first, size);
         });
+  }
+
+  void markList(Value row, ArrayRef<Value> offsets, Value columns, Value first,
+                Value size) {
+    emitter.forEachPoint({constant(0)}, {columns}, [&](ValueRange at) {
+      SmallVector<Value> place(offsets);
+      place.back() = make<arith::AddIOp>(place.back(), at.front());
+      Value entry = arith::IndexCastOp::create(
+          builder, loc, builder.getIndexType(),
+          memref::LoadOp::create(builder, loc, lists, place));
+      Value block = make<arith::SubIOp>(entry, first);
+      Value isInside = make<arith::AndIOp>(
+          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, block,
+                                constant(0)),
+          less(block, size));
+      auto ifOp = scf::IfOp::create(builder, loc, isInside,
+                                    /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPoint(ifOp.thenYield());
+      Value bits = constant(UniteOp::wordBits);
+      Value word = make<arith::DivUIOp>(row, bits);
+      Value bit = make<arith::ShLIOp>(
+          arith::ConstantIntOp::create(builder, loc, 1, /*width=*/32),
+          toWord(make<arith::RemUIOp>(row, bits)));
+      memref::StoreOp::create(builder, loc,
+                              make<arith::OrIOp>(loadMark(block, word), bit),
+                              marks, ValueRange{block, word});
+    });
   }
 
   /// How many are found with those of these blocks.
@@ -276,6 +305,8 @@ private:
                                   toWord(make<arith::AddIOp>(first, block)),
                                   emitter.lookup(op.getBlocks()), place);
           for (auto [index, word] : llvm::enumerate(words)) {
+            if (!op.getMembers())
+              break;
             SmallVector<Value> member(place);
             member.push_back(constant(index));
             memref::StoreOp::create(builder, loc, word,

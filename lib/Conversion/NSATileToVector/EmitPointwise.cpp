@@ -68,6 +68,17 @@ LogicalResult TileEmitter::emitGather(GatherOp op) {
   return success();
 }
 
+LogicalResult TileEmitter::emitLookup(LookupOp op) {
+  if (failed(expectBytes(op, op.getBuffer())))
+    return failure();
+  SmallVector<Value> indices;
+  for (Value index : op.getIndices())
+    indices.push_back(lookup(index));
+  values.map(op.getResult(),
+             Gatherer(*this, lookup(op.getBuffer())).gather(indices, 1));
+  return success();
+}
+
 /// Writes what has to stand before the code of `op`. A tile that is computed
 /// where it's read has the shape of what it reads: ops that wait can only need
 /// others of their own shape, because a group's code stands before shapes

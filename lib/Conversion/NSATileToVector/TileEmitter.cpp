@@ -48,6 +48,7 @@ LogicalResult TileEmitter::emit(Operation *op) {
   LogicalResult done =
       llvm::TypeSwitch<Operation *, LogicalResult>(op)
           .Case([&](GatherOp gather) { return emitGather(gather); })
+          .Case([&](LookupOp lookup) { return emitLookup(lookup); })
           .Case([&](ProgramIdOp id) {
             values.map(id.getId(), gridIds[id.getAxis()]);
             return success();

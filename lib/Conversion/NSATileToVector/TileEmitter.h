@@ -117,6 +117,7 @@ private:
   bool isComputedWhereRead(mlir::Value tile) const;
   void defer(mlir::Operation *op);
   mlir::LogicalResult emitGather(nsatile::GatherOp op);
+  mlir::LogicalResult emitLookup(nsatile::LookupOp op);
   void emitPendingBefore(mlir::Operation *op);
   void emitPendingOf(mlir::Value tile);
   void emitPending();

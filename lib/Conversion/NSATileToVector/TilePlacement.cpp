@@ -78,7 +78,7 @@ void TilePlacement::place(Value tile) {
     Operation *user = use.getOwner();
     if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp,
             tensor::ExtractSliceOp, tensor::InsertSliceOp, SortOp, TopOp,
-            UniteOp, ExchangeOp, ShiftOp, OfferOp, ChooseOp>(user))
+            ExchangeOp, ShiftOp, OfferOp, ChooseOp>(user))
       natural.insert(tile);
     auto dot = dyn_cast<DotOp>(user);
     if (!dot || use.get() == dot.getAcc() || use.get() == dot.getVisible())

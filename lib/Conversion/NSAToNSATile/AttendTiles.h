@@ -26,6 +26,9 @@ struct KeyTile {
   mlir::Value rows = {};
   /// The tile of keys and values, where several steps share them.
   mlir::Value keys = {}, values = {};
+  /// All keys that are part of the tile are of one block of so many; 0: not
+  /// known.
+  int64_t block = 0;
 };
 
 /// Keys [low, high) are looked at by some row; [fullLow, fullHigh) are visible
@@ -153,8 +156,13 @@ public:
                                   const QueryRows *rows = nullptr,
                                   Tile active = {},
                                   const KeyTile *keys = nullptr);
-  ScalarContext getContext(const std::optional<Demand> &demand) {
-    return {program, tile.batchRow, demand ? &*demand : nullptr};
+  ScalarContext getContext(const std::optional<Demand> &demand,
+                           const KeyTile *keys = nullptr) {
+    ScalarContext context = {program, tile.batchRow,
+                             demand ? &*demand : nullptr};
+    if (keys && keys->block > 0)
+      context.keys = {keys->first, keys->block};
+    return context;
   }
 
   /// Whether queries and keys are stored as different types.

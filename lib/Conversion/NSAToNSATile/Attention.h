@@ -87,6 +87,8 @@ private:
              llvm::function_ref<State()> then);
   /// The tiles of selected blocks.
   KeyTiling getBlockTiling();
+  /// Pieces of a block that parts of a list may begin with.
+  int64_t getPieces(int64_t keys);
   State insertState(mlir::ValueRange part, mlir::ValueRange whole,
                     mlir::Value firstRow);
   /// Which units of the tile selected a block: 1 or 0, tensor<U x f32>.

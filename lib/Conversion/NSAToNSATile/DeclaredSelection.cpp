@@ -18,8 +18,9 @@ static int64_t countLists(int64_t width) {
 
 namespace {
 
-/// A program that writes lists of a selection in order: some neighbouring ones
-/// of a batch row and head.
+/// A program that writes lists of a selection, some neighbouring ones of a
+/// batch row and head: in order where somebody asks for it, else as they are, a
+/// part of wide ones.
 class ListProgram {
 public:
   /// `selection`: an op whose only result is the selection that is written.
@@ -60,24 +61,30 @@ protected:
   /// Asserts what holds for each element. `values` are those of the message
   /// behind the op's number.
   void require(Tile holds, const std::string &message, ArrayRef<Tile> values);
+  /// Parts of a list, which have a program each.
+  int64_t countParts() const {
+    return llvm::divideCeil(static_cast<int64_t>(type.getTop()), width);
+  }
   /// Writes the lists of i32 or i64; negative entries are none.
   void store(Tile blocks);
 
   PlanBuilder &plan;
   Operation *op;
   SelectionType type;
-  bool isRagged;
+  bool isRagged, isOrdered;
+  /// Entries that the program has of each list.
+  int64_t width;
   ProgramBuilder program;
   OpBuilder &builder;
   Location loc;
   IndexMath m;
   TileMath math;
   RowGrid grid;
-  Value batchRow, head;
+  Value batchRow, head, firstColumn;
   ProgramBuilder::Row row;
   /// The first list, and where the batch row's end, among all of its tensor.
   Value firstList, end;
-  /// The lists, and the entries of each.
+  /// The lists, and the program's entries of each.
   Tile lists, columns;
 };
 
@@ -141,39 +148,54 @@ private:
 // ListProgram
 //===----------------------------------------------------------------------===//
 
-static RowGrid getGrid(PlanBuilder &plan, SelectionType type) {
+static RowGrid getGrid(PlanBuilder &plan, SelectionType type, int64_t width) {
   ArrayRef<Attribute> dims = type.getDims();
   Attribute rows = type.getRowDim();
   return {.dim = rows,
           .rows = dims.size() == 2
                       ? plan.getNumRows(cast<NamedDimAttr>(rows).getName())
                       : plan.getSize(dims.front()),
-          .tokens = countLists(type.getTop())};
+          .tokens = countLists(width)};
+}
+
+/// Of lists as wide as `top`.
+static int64_t getWidth(int64_t top, bool isOrdered) {
+  constexpr int64_t most = 512;
+  return isOrdered ? top : std::min(top, most);
 }
 
 ListProgram::ListProgram(PlanBuilder &plan, Operation *selection,
                          StringRef name)
     : plan(plan), op(selection),
       type(cast<SelectionType>(op->getResult(0).getType())),
-      isRagged(type.getDims().size() == 2), program(plan, op->getLoc(), name),
-      builder(program.getBuilder()), loc(program.getLoc()), m(program.math()),
-      math(builder, loc, countLists(type.getTop()), type.getTop()),
-      grid(getGrid(plan, type)) {
+      isRagged(type.getDims().size() == 2),
+      isOrdered(needsOrder(op->getResult(0))),
+      width(getWidth(type.getTop(), isOrdered)),
+      program(plan, op->getLoc(), name), builder(program.getBuilder()),
+      loc(program.getLoc()), m(program.math()),
+      math(builder, loc, countLists(width), width),
+      grid(getGrid(plan, type, width)) {
   RowTile tile = getRowTile(program, grid);
   batchRow = tile.batchRow;
   head = program.programId(1);
+  firstColumn = m.constant(0);
+  if (int64_t parts = countParts(); parts > 1) {
+    Value number = head;
+    head = m.floorDiv(number, parts);
+    firstColumn = m.mul(m.sub(number, m.mul(head, parts)), width);
+  }
   row = program.getRow(type.getRowDim(), batchRow);
   firstList = m.add(row.start, m.mul(tile.number, grid.tokens));
   end = m.add(row.start, row.size);
   lists = iota(TileAxes::Row, firstList);
-  columns = iota(TileAxes::Column, m.constant(0));
+  columns = iota(TileAxes::Column, firstColumn);
 }
 
 ListProgram::Place ListProgram::getListPlace() {
   int64_t tokens = isRagged ? 0 : 1;
   Place place = {
       getBatch(), {end, m.constant(type.getTop())}, {tokens, tokens + 2}};
-  place.offsets.append({firstList, head, m.constant(0)});
+  place.offsets.append({firstList, head, firstColumn});
   return place;
 }
 
@@ -224,15 +246,18 @@ void ListProgram::store(Tile blocks) {
           .getElementType()
           .isInteger(64))
     blocks = math.convert<arith::TruncIOp>(blocks, i32);
-  blocks = sortDistinct(math, blocks);
-  Tile isPadding = math.compare(arith::CmpIPredicate::eq, blocks,
-                                math.integer(i32, kListPadding));
-  blocks = math.select(isPadding, math.integer(i32, -1), blocks);
+  if (isOrdered) {
+    blocks = sortDistinct(math, blocks);
+    Tile isPadding = math.compare(arith::CmpIPredicate::eq, blocks,
+                                  math.integer(i32, kListPadding));
+    blocks = math.select(isPadding, math.integer(i32, -1), blocks);
+  }
   Place place = getListPlace();
   nsatile::StoreOp::create(builder, loc, blocks.value,
                            program.getBuffer(op->getResult(0)), place.offsets,
                            place.limits, place.dims);
-  launch(program, grid, plan.getSize(type.getDims().back()));
+  launch(program, grid,
+         plan.math().mul(plan.getSize(type.getDims().back()), countParts()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -272,6 +297,8 @@ HandedIn::Entries HandedIn::load() {
   Tile exist = isBelow(lists, scalar(end));
   if (op.getCount())
     exist = both(exist, isCounted());
+  else if (type.getTop() % width != 0)
+    exist = both(exist, isBelow(columns, scalar(m.constant(type.getTop()))));
   return {{loaded, TileAxes::Matrix},
           exist,
           getPlace({lists, scalar(head), columns})};
@@ -405,8 +432,8 @@ void HandedIn::assertLists() {
   }
 }
 
-/// A handed-in selection is a set: each list is sorted and stripped of
-/// repetitions once, so that programs can walk it.
+/// A handed-in selection is a set: where programs walk its lists, each is
+/// sorted and stripped of repetitions once.
 void HandedIn::build() {
   if (isRagged)
     assertLists();

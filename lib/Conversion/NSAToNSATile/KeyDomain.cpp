@@ -2,6 +2,7 @@
 
 #include "AttendTiles.h"
 #include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/IR/Matchers.h"
 #include <limits>
 
 using namespace mlir;
@@ -171,10 +172,12 @@ KeyTiling KeyTiling::ofBlocks(int64_t block, int64_t keys) {
 
 KeyTile KeyTiling::getTile(IndexMath m, Value number) const {
   if (block == 0)
-    return {.first = m.add(origin, m.mul(number, width)), .count = width};
+    return {.first = m.add(origin, m.mul(number, width)),
+            .count = width,
+            .block = matchPattern(origin, m_Zero()) ? width : 0};
   Value entry = m.floorDiv(number, parts);
   Value first = m.mul(entry, block);
-  KeyTile tile = {.first = first, .count = width};
+  KeyTile tile = {.first = first, .count = width, .block = block};
   if (parts > 1)
     tile.first = m.add(first, m.mul(m.sub(number, m.mul(entry, parts)), width));
   if (parts * width != block)

@@ -247,9 +247,8 @@ LogicalResult KernelConverter::materialize(Operation *op) {
           return success();
         }
         if (schedule.getOrder() == nsatile::LoopOrder::Union &&
-            attend.getSelection() &&
-            failed(buildUnionLists(plan, shape, attend)))
-          return failure();
+            attend.getSelection())
+          buildUnionLists(plan, shape, attend);
         return schedule.getSplits() == 1
                    ? success()
                    : buildSplitProgram(plan, shape, attend);
@@ -377,7 +376,7 @@ struct ConvertNSAToNSATile
   }
 
   /// A row's list is held as a whole where it is sorted, and so are the rows
-  /// that share one.
+  /// that share one. A list that is handed in is sorted for those who walk it.
   LogicalResult checkLimits(KernelOp kernel) {
     WalkResult result = kernel.walk([&](Operation *op) {
       auto pool = dyn_cast<PoolOp>(op);
@@ -398,7 +397,8 @@ struct ConvertNSAToNSATile
         return WalkResult::interrupt();
       for (Value value : op->getResults()) {
         auto type = dyn_cast<SelectionType>(value.getType());
-        if (!type || type.getTop() <= mostSelected)
+        if (!type || type.getTop() <= mostSelected ||
+            (!isa<TopKOp>(op) && !needsOrder(value)))
           continue;
         rejectSelection(op, type);
         return WalkResult::interrupt();

@@ -584,21 +584,23 @@ static Value getTokens(ProgramBuilder &program, const QueryTile &tile,
       .value;
 }
 
-Value nsacc::loadTileLists(ProgramBuilder &program, const QueryTile &tile,
-                           Value selection) {
+ListsOfTile nsacc::getListsOfTile(ProgramBuilder &program,
+                                  const QueryTile &tile, Value selection) {
+  IndexMath m = program.math();
   SelectionType type = getSelectionType(selection);
-  TileLists lists(type, tile.dims, tile.tokens, tile.group);
   bool perQueryHead = isPerQueryHead(type, tile.dims, tile.group);
-  ListColumns all = getAllEntries(program, selection);
-  if (type.getTokens() == 1)
-    return loadLists(program, tile, selection, tile.tokens, all);
-  if (!perQueryHead && lists.areWhole)
-    return loadLists(program, tile, selection, lists.count, all);
-  return gatherLists(program, tile, selection,
-                     perQueryHead
-                         ? tile.tokenOfRow
-                         : getTokens(program, tile, lists.count, lists.tokens),
-                     all);
+  ProgramBuilder::Row row = program.getRow(type.getRowDim(), tile.batchRow);
+  ListsOfTile lists;
+  if (tile.dims.batch)
+    lists.offsets.push_back(tile.batchRow);
+  lists.along = lists.offsets.size();
+  lists.offsets.append(
+      {row.start,
+       perQueryHead ? tile.firstHead : getListHead(program, tile, selection),
+       m.constant(0)});
+  lists.heads = perQueryHead ? tile.group : 1;
+  lists.end = m.add(row.start, row.size);
+  return lists;
 }
 
 /// Those entries of the lists of the tile's tokens, or of its rows.

@@ -146,10 +146,15 @@ mlir::Value getListOfToken(ProgramBuilder &program, const QueryTile &tile,
 mlir::Value getListHead(ProgramBuilder &program, const QueryTile &tile,
                         mlir::Value selection);
 
-/// The tile's different lists (TileLists), tensor<count x top x i32>; those of
-/// tokens beyond the end are any.
-mlir::Value loadTileLists(ProgramBuilder &program, const QueryTile &tile,
-                          mlir::Value selection);
+/// Where the lists of a tile's rows (TileLists) stand in the selection's
+/// buffer, as nsatile.unite has it.
+struct ListsOfTile {
+  llvm::SmallVector<mlir::Value> offsets;
+  int64_t along, heads;
+  mlir::Value end;
+};
+ListsOfTile getListsOfTile(ProgramBuilder &program, const QueryTile &tile,
+                           mlir::Value selection);
 
 /// tensor<A x B> or tensor<B> to tensor<1 x AB>.
 mlir::Value toOneRow(mlir::OpBuilder &builder, mlir::Location loc,

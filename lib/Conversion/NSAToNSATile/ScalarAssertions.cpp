@@ -2,6 +2,7 @@
 
 #include "NSA/IR/NSANames.h"
 #include "ScalarTiler.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -157,6 +158,13 @@ void ScalarAssertions::addAssertion(Operation *op, Tile condition,
                                     const std::string &text,
                                     ArrayRef<Tile> values) {
   Condition need = getNeed(op);
+  // One comparison for all elements, which hardly ever fails.
+  OpBuilder::InsertionGuard guard(builder);
+  if (condition.axes == TileAxes::Scalar && need.value &&
+      need.axes != TileAxes::Scalar) {
+    auto fails = scf::IfOp::create(builder, loc, negate(condition).value);
+    builder.setInsertionPoint(fails.thenYield());
+  }
   if (need.value)
     condition = math.apply<arith::OrIOp>(condition, negate(need));
   TileAxes axes = condition.axes;

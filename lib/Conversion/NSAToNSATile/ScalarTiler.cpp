@@ -22,7 +22,8 @@ TileAxes nsacc::join(TileAxes lhs, TileAxes rhs) {
 Value nsacc::widen(OpBuilder &builder, Location loc, Value value,
                    NamedTensorType type) {
   auto as = [&](Type elementType) -> Type {
-    return cast<RankedTensorType>(value.getType()).clone(elementType);
+    auto tile = dyn_cast<RankedTensorType>(value.getType());
+    return tile ? Type(tile.clone(elementType)) : elementType;
   };
   Type elementType = type.getElementType();
   if (elementType.isF32() || elementType.isInteger(64))
@@ -145,6 +146,8 @@ public:
         context(context) {}
 
   Tile run(Region &region, ArrayRef<Tile> arguments) {
+    if (context.keys.size > 0)
+      key = region.getArguments().back();
     for (auto [argument, tile] :
          llvm::zip_equal(region.getArguments(), arguments))
       tiles[argument] = argument.getType().isIndex()
@@ -172,6 +175,10 @@ private:
     SmallVector<Tile> operands;
     for (Value operand : op->getOperands())
       operands.push_back(tiles.lookup(operand));
+    if (isBlockOfKeys(op))
+      operands.front() = math.castInteger(
+          {context.keys.first, TileAxes::Scalar},
+          getElementTypeOrSelf(operands.front().value.getType()));
     Type type = op->getResult(0).getType();
     if (isa<arith::IndexCastOp>(op))
       return math.castInteger(operands.front(), getTypeFor(op->getResult(0)));
@@ -181,6 +188,15 @@ private:
                       [](Type type) { return type.isIndex(); }))
       return math.applyLike(op, operands, type);
     return visitIntegers(op, operands);
+  }
+
+  /// Whether `j floordiv c` is the same for all keys of the tile.
+  bool isBlockOfKeys(Operation *op) {
+    APInt size;
+    return key && isa<arith::FloorDivSIOp>(op) && op->getOperand(0) == key &&
+           matchPattern(op->getOperand(1), m_ConstantInt(&size)) &&
+           size.isStrictlyPositive() &&
+           size.getSExtValue() % context.keys.size == 0;
   }
 
   /// The type that holds an integer of scalar code, which has 64 bits.
@@ -396,21 +412,17 @@ private:
     }
     Value buffer = context.program.getBuffer(op.getTable());
     Type elementType = cast<MemRefType>(buffer.getType()).getElementType();
-    // A scalar reads like a tile of one element: clamped to the table.
-    bool isScalar = axes == TileAxes::Scalar;
-    TileMath single(builder, loc, 1, 1);
-    TileMath &shape = isScalar ? single : math;
-    TileAxes read = isScalar ? TileAxes::Row : axes;
     SmallVector<Value> operands;
     for (Tile index : indices)
-      operands.push_back(shape.broadcastTo(index, read));
-    Value value = nsatile::GatherOp::create(
-        builder, loc, shape.getType(read, elementType), buffer, operands);
-    value = widen(builder, loc, value, type);
-    if (isScalar)
-      value = tensor::ExtractOp::create(
-          builder, loc, value, ValueRange{IndexMath(builder, loc).constant(0)});
-    return {value, axes};
+      operands.push_back(math.broadcastTo(index, axes));
+    Value value;
+    if (axes == TileAxes::Scalar)
+      value = nsatile::LookupOp::create(builder, loc, elementType, buffer,
+                                        operands);
+    else
+      value = nsatile::GatherOp::create(
+          builder, loc, math.getType(axes, elementType), buffer, operands);
+    return {widen(builder, loc, value, type), axes};
   }
 
   TileMath &math;
@@ -419,6 +431,8 @@ private:
   const ScalarContext &context;
   nsa::IntegerRanges ranges{kSizeBits};
   TileMap tiles;
+  /// The argument whose values are keys of one block; null where there is none.
+  Value key;
 };
 
 } // namespace

@@ -103,6 +103,13 @@ struct Demand {
   mlir::Value firstKey;
 };
 
+/// Keys that are all of one block, one of every `size` keys from key 0 on; 0:
+/// nothing is known.
+struct KeysOfBlock {
+  mlir::Value first;
+  int64_t size = 0;
+};
+
 /// Where scalar code runs: what its tables and sizes mean.
 struct ScalarContext {
   ProgramBuilder &program;
@@ -110,6 +117,8 @@ struct ScalarContext {
   mlir::Value batchRow;
   /// Null where the code has a value everywhere.
   const Demand *demand = nullptr;
+  /// The last argument of code of pairs.
+  KeysOfBlock keys = {};
 };
 
 /// The greatest need of the region's ops, and whether there is any.

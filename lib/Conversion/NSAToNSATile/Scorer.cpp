@@ -278,7 +278,7 @@ Tile Scorer::changeScores(const QueryRows &rows, const KeyTile &tile,
   SmallVector<Tile> arguments = {scores};
   arguments.append(getPairArguments(rows, getKeyIndices(math, tile)));
   std::optional<Demand> demand = getDemand(Clause::Score, &rows, active, &tile);
-  return tileRegion(op.getScore(), arguments, math, getContext(demand));
+  return tileRegion(op.getScore(), arguments, math, getContext(demand, &tile));
 }
 
 std::optional<Tile> Scorer::getVisible(const QueryRows &rows,
@@ -379,7 +379,7 @@ Tile Scorer::evaluateMask(const QueryRows &rows, const KeyTile &tile,
   auto evaluate = [&] {
     std::optional<Demand> demand =
         getDemand(Clause::Mask, &rows, active, &tile);
-    return tileRegion(op.getMask(), arguments, math, getContext(demand));
+    return tileRegion(op.getMask(), arguments, math, getContext(demand, &tile));
   };
   if (getAssertionNeed(op.getMask(), getPlaces(Clause::Mask)) !=
       AssertionNeed::AtNegativePositions)
@@ -393,7 +393,8 @@ Tile Scorer::evaluateMask(const QueryRows &rows, const KeyTile &tile,
                       evaluate();
                       scf::YieldOp::create(builder, loc);
                     });
-  return tileRegion(op.getMask(), arguments, math, getContext(std::nullopt));
+  return tileRegion(op.getMask(), arguments, math,
+                    getContext(std::nullopt, &tile));
 }
 
 Value Scorer::weigh(const QueryRows &rows, Value scores, const KeyTile &tile) {
@@ -412,7 +413,7 @@ Value Scorer::weigh(const QueryRows &rows, Value scores, const KeyTile &tile) {
     demand = getDemand(Clause::Weight, &rows, takesPart, &tile);
   }
   return math.toMatrix(
-      tileRegion(op.getWeight(), arguments, math, getContext(demand)));
+      tileRegion(op.getWeight(), arguments, math, getContext(demand, &tile)));
 }
 
 //===----------------------------------------------------------------------===//

@@ -41,6 +41,13 @@ KeyTiling Attention::getBlockTiling() {
   return KeyTiling::ofBlocks(getSelectionType().getBlock(), schedule.getKeys());
 }
 
+/// Of the same keys whatever program's tiles they are cut into; a block in one
+/// where pieces of so many keys don't fill it.
+int64_t Attention::getPieces(int64_t keys) {
+  int64_t block = getSelectionType().getBlock();
+  return block % keys == 0 ? block / keys : 1;
+}
+
 /// Unit by unit: each walks its blocks.
 SmallVector<Value> Attention::foldSelected(const QueryRows &rows) {
   IndexMath m = program.math();
@@ -253,18 +260,23 @@ SmallVector<Value> Attention::foldUnion(const QueryRows &rows,
       builder, loc, builder.getIndexType(),
       memref::LoadOp::create(builder, loc, program.import(lists.counts),
                              first));
+  count = m.mul(count, tiling.parts);
   Value start;
   if (part) {
-    start = m.floorDiv(m.mul(part->number, count), part->count);
-    Value next = m.mul(m.add(part->number, 1), count);
-    count = m.sub(m.floorDiv(next, part->count), start);
+    // Parts of a list begin with a tile that all programs over it have.
+    int64_t pieces = getPieces(part->keys), tiles = tiling.parts / pieces;
+    Value all = m.floorDiv(count, tiles);
+    start = m.floorDiv(m.mul(part->number, all), part->count);
+    Value next = m.mul(m.add(part->number, 1), all);
+    count = m.mul(m.sub(m.floorDiv(next, part->count), start), tiles);
+    start = m.mul(start, tiles);
   }
   nsatile::FoldDomain domain = {
       .ranges = scorer.getRanges(scorer.getBounds(rows), tiling),
       .list = program.import(lists.blocks),
       .count = count,
       .first = start,
-      .members = program.import(lists.members),
+      .members = lists.members ? program.import(lists.members) : Value(),
       .indices = place,
       .parts = tiling.parts};
   TileLists listed(getSelectionType(), tile.dims, tile.tokens, tile.group);

@@ -2,6 +2,7 @@
 
 #include "SelectionLists.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -48,33 +49,52 @@ Tile nsacc::sortDistinct(TileMath &math, Tile indices) {
   return sort(math, math.select(again, padding, indices));
 }
 
-LogicalResult nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
-                                     AttendOp op) {
+/// Entries of a tile's union, at most: those of its lists, of which each block
+/// of the keys is one.
+static OpFoldResult countListed(PlanBuilder &plan, const QueryShape &shape,
+                                SelectionType type, const TileLists &lists,
+                                int64_t tokens) {
+  int64_t top = type.getTop(), width = lists.count * top;
+  if (width <= kMostListed)
+    return plan.getBuilder().getIndexAttr(width);
+  IndexMath m = plan.math();
+  // Few queries don't fill a tile.
+  Value there = m.min(plan.getSize(shape.dims.token), m.constant(tokens));
+  Value listed = m.mul(m.ceilDiv(m.mul(there, lists.count), tokens), top);
+  Value keys = plan.getSize(plan.getNamedDim(type.getOf()));
+  return m.max(m.min(listed, m.ceilDiv(keys, type.getBlock())), m.constant(1));
+}
+
+void nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
+                            AttendOp op) {
   int64_t tokens = getSchedule(op).getTokens();
   Value selection = op.getSelection();
   if (plan.getUnionLists(selection, tokens))
-    return success();
+    return;
   auto type = cast<SelectionType>(selection.getType());
   TileLists tileLists(type, shape.dims, tokens, shape.group);
-  int64_t width = tileLists.count * static_cast<int64_t>(type.getTop());
-  if (width > kMostListed)
-    return op.emitError("a query tile of ")
-           << tokens << " tokens may select " << width
-           << " blocks, and order=union lists at most " << kMostListed
-           << "; set tokens="
-           << std::max<int64_t>(1, tokens * kMostListed / width);
+  OpFoldResult width = countListed(plan, shape, type, tileLists, tokens);
 
   OpBuilder &outside = plan.getBuilder();
-  SmallVector<Value> sizes = getTileSizes(plan, shape, tokens);
-  sizes.push_back(plan.getSize(shape.keyHead));
-  auto allocate = [&](ArrayRef<int64_t> columns) {
+  auto allocate = [&](ArrayRef<OpFoldResult> columns) {
+    SmallVector<Value> sizes = getTileSizes(plan, shape, tokens);
+    sizes.push_back(plan.getSize(shape.keyHead));
     SmallVector<int64_t> dims(sizes.size(), ShapedType::kDynamic);
-    llvm::append_range(dims, columns);
+    for (OpFoldResult size : columns) {
+      std::optional<int64_t> known = getConstantIntValue(size);
+      dims.push_back(known.value_or(ShapedType::kDynamic));
+      if (!known)
+        sizes.push_back(cast<Value>(size));
+    }
     return plan.allocate(MemRefType::get(dims, outside.getI32Type()), sizes);
   };
-  int64_t words = llvm::divideCeil(tileLists.count, nsatile::UniteOp::wordBits);
-  UnionLists lists = {allocate({width}), allocate({width, words}),
-                      allocate({1})};
+  OpFoldResult one = outside.getIndexAttr(1),
+               words = outside.getIndexAttr(llvm::divideCeil(
+                   tileLists.count, nsatile::UniteOp::wordBits));
+  UnionLists lists = {allocate(width), {}, allocate(one)};
+  // The only list of a tile has all of its entries.
+  if (tileLists.count > 1)
+    lists.members = allocate({width, words});
 
   ProgramBuilder program(plan, op.getLoc(), "union");
   program.setOps(op.getOperation());
@@ -91,12 +111,29 @@ LogicalResult nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
       program.getRow(plan.getNamedDim(type.getOf()), tile.batchRow).size;
   SmallVector<Value> place = getTileIndices(program, tile);
   place.push_back(tile.keyHead);
+  ListsOfTile of = getListsOfTile(program, tile, selection);
   nsatile::UniteOp::create(
-      program.getBuilder(), program.getLoc(),
-      loadTileLists(program, tile, selection), listed,
+      program.getBuilder(), program.getLoc(), program.getBuffer(selection),
+      of.offsets, of.along, type.getTokens(), tile.firstToken, tileLists.tokens,
+      of.heads, of.end, listed, tileLists.count,
       m.ceilDiv(keys, type.getBlock()), program.import(lists.blocks),
-      program.import(lists.members), program.import(lists.counts), place);
+      lists.members ? program.import(lists.members) : Value(),
+      program.import(lists.counts), place);
   launch(program, grid);
   plan.setUnionLists(selection, tokens, lists);
-  return success();
+}
+
+bool nsacc::needsOrder(Value selection) {
+  return !llvm::all_of(selection.getUsers(), [](Operation *user) {
+    if (isa<UnionOp>(user))
+      return true;
+    auto attend = dyn_cast<AttendOp>(user);
+    if (!attend)
+      return false;
+    // Exact programs with other tiles have no unions.
+    nsatile::ScheduleAttr schedule = getSchedule(attend);
+    return schedule && schedule.getOrder() == nsatile::LoopOrder::Union &&
+           (schedule.getExactTokens() == 0 ||
+            schedule.getExactTokens() == schedule.getTokens());
+  });
 }

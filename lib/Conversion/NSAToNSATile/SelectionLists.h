@@ -18,8 +18,12 @@ Tile sortDistinct(TileMath &math, Tile indices);
 /// Adds the program that lists, for each query tile of `tokens` tokens, the
 /// blocks that any of its tokens selected, and how many they are. Does nothing
 /// where the plan has these lists.
-llvm::LogicalResult buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
-                                    nsa::AttendOp op);
+void buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
+                     nsa::AttendOp op);
+
+/// Whether somebody walks a selection's lists as they stand, so that they have
+/// to be ascending, each block once; else they are sets, in any order.
+bool needsOrder(mlir::Value selection);
 
 } // namespace nsacc
 

@@ -87,25 +87,50 @@ nsatile.program @two_lists(%l: memref<8x32xi64>, %c: memref<8x64xi64>, %o: memre
 // A warp marks its entries' blocks in words, counts those before each word, and
 // marks the rows of each block at the block's place. Nobody waits for others.
 // CHECK-LABEL: llvm.func @united
-// CHECK: nvvm.barrier
 // CHECK-NOT: nvvm.barrier
 // CHECK: nvvm.bar.warp.sync
 // CHECK: llvm.atomicrmw _or {{.*}} syncscope("block") monotonic
 // CHECK: nvvm.bar.warp.sync
 // CHECK: llvm.intr.ctpop
 // CHECK-COUNT-5: nvvm.shfl.sync idx
-// CHECK: "llvm.intr.cttz"
 // CHECK: nvvm.bar.warp.sync
 // CHECK: llvm.intr.ctpop
-// CHECK: llvm.atomicrmw _or {{.*}} syncscope("block") monotonic
+// CHECK: llvm.atomicrmw _or {{.*}} !llvm.ptr<3>
 // CHECK: nvvm.bar.warp.sync
 // CHECK-NOT: nvvm.barrier
-nsatile.program @united(%l: memref<8x16xi32>, %n: index, %blocks: memref<128xi32>, %members: memref<128x1xi32>, %counts: memref<1xi32>) {
+nsatile.program @united(%lists: memref<8x16xi32>, %n: index, %blocks: memref<128xi32>, %members: memref<128x1xi32>, %counts: memref<1xi32>) {
   %0 = arith.constant 0 : index
   %8 = arith.constant 8 : index
-  %16 = arith.constant 16 : index
-  %lists = nsatile.load %l[%0, %0] dims [0, 1] limits[%8, %16] : memref<8x16xi32> -> tensor<8x16xi32, #nsatile.shared<swizzle = 0>>
-  nsatile.unite %lists rows %8 below %n to %blocks, %members, %counts[] : tensor<8x16xi32, #nsatile.shared<swizzle = 0>>, memref<128xi32>, memref<128x1xi32>, memref<1xi32>
+  nsatile.unite %lists[%0, %0] along 0 from %0 end %8 rows %8 of 8 below %n to %blocks, %counts[] members %members : memref<128x1xi32> : memref<8x16xi32>, memref<128xi32>, memref<1xi32>
+  nsatile.return
+}
+
+// Long lists have all of a block's warps, which meet, and members that fill
+// shared memory stand in global memory from the begin.
+// CHECK-LABEL: llvm.func @united_by_warps
+// CHECK-SAME: nvvm.reqntid = array<i32: 256>
+// CHECK-NOT: nvvm.bar.warp.sync
+// CHECK-COUNT-3: nvvm.barrier
+// CHECK: llvm.atomicrmw _or {{.*}} !llvm.ptr<1>
+// CHECK: nvvm.barrier
+nsatile.program @united_by_warps(%lists: memref<8x2048xi32>, %n: index, %blocks: memref<?xi32>, %members: memref<?x1xi32>, %counts: memref<1xi32>) {
+  %0 = arith.constant 0 : index
+  %8 = arith.constant 8 : index
+  nsatile.unite %lists[%0, %0] along 0 from %0 end %8 rows %8 of 8 below %n to %blocks, %counts[] members %members : memref<?x1xi32> : memref<8x2048xi32>, memref<?xi32>, memref<1xi32>
+  nsatile.return
+}
+
+// An element is read at the nearest place that there is, if there is any.
+// CHECK-LABEL: llvm.func @looked_up
+// CHECK: arith.cmpi sgt
+// CHECK: scf.if
+// CHECK: arith.minsi
+// CHECK: arith.maxsi
+// CHECK: llvm.load {{.*}} -> i32
+nsatile.program @looked_up(%table: memref<?xi32>, %n: index, %out: memref<1xi32>) {
+  %0 = arith.constant 0 : index
+  %e = nsatile.lookup %table[%n] : memref<?xi32>
+  memref.store %e, %out[%0] : memref<1xi32>
   nsatile.return
 }
 

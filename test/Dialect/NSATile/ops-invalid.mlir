@@ -538,33 +538,49 @@ nsatile.program @p(%x: tensor<4x32xi64>, %y: tensor<4x32xi64>) {
 
 // -----
 
-nsatile.program @union_blocks(%lists: tensor<40x16xi32>, %n: index, %blocks: memref<?x600xi32>, %members: memref<?x640x2xi32>, %counts: memref<?x1xi32>) {
-  // expected-error @+1 {{expected blocks of i32 with 2 dimensions, the last of at least 640, found 'memref<?x600xi32>'}}
-  nsatile.unite %lists rows %n below %n to %blocks, %members, %counts[%n] : tensor<40x16xi32>, memref<?x600xi32>, memref<?x640x2xi32>, memref<?x1xi32>
+nsatile.program @union_blocks(%lists: memref<?x16xi32>, %n: index, %blocks: memref<640xi32>, %members: memref<?x640x2xi32>, %counts: memref<?x1xi32>) {
+  // expected-error @+1 {{expected blocks with 2 dimensions, the last of at least 1, found 'memref<640xi32>'}}
+  nsatile.unite %lists[%n, %n] along 0 from %n end %n rows %n of 40 below %n to %blocks, %counts[%n] members %members : memref<?x640x2xi32> : memref<?x16xi32>, memref<640xi32>, memref<?x1xi32>
   nsatile.return
 }
 
 // -----
 
-nsatile.program @union_members(%lists: tensor<40x16xi32>, %n: index, %blocks: memref<?x640xi32>, %members: memref<?x640x1xi32>, %counts: memref<?x1xi32>) {
-  // expected-error @+1 {{expected members of i32 with 3 dimensions, the last of at least 2, found 'memref<?x640x1xi32>'}}
-  nsatile.unite %lists rows %n below %n to %blocks, %members, %counts[%n] : tensor<40x16xi32>, memref<?x640xi32>, memref<?x640x1xi32>, memref<?x1xi32>
+nsatile.program @union_members(%lists: memref<?x16xi32>, %n: index, %blocks: memref<?x640xi32>, %members: memref<?x640x1xi32>, %counts: memref<?x1xi32>) {
+  // expected-error @+1 {{expected members with 3 dimensions, the last of at least 2, found 'memref<?x640x1xi32>'}}
+  nsatile.unite %lists[%n, %n] along 0 from %n end %n rows %n of 40 below %n to %blocks, %counts[%n] members %members : memref<?x640x1xi32> : memref<?x16xi32>, memref<?x640xi32>, memref<?x1xi32>
   nsatile.return
 }
 
 // -----
 
-nsatile.program @union_counts(%lists: tensor<40x16xi32>, %n: index, %blocks: memref<?x640xi32>, %members: memref<?x640x2xi32>, %counts: memref<?x1xi64>) {
-  // expected-error @+1 {{expected counts of i32 with 2 dimensions, the last of at least 1, found 'memref<?x1xi64>'}}
-  nsatile.unite %lists rows %n below %n to %blocks, %members, %counts[%n] : tensor<40x16xi32>, memref<?x640xi32>, memref<?x640x2xi32>, memref<?x1xi64>
+nsatile.program @union_counts(%lists: memref<?x16xi32>, %n: index, %blocks: memref<?x640xi32>, %counts: memref<?xi32>) {
+  // expected-error @+1 {{expected counts with 2 dimensions, the last of at least 1, found 'memref<?xi32>'}}
+  nsatile.unite %lists[%n, %n] along 0 from %n end %n rows %n of 1 below %n to %blocks, %counts[%n] : memref<?x16xi32>, memref<?x640xi32>, memref<?xi32>
   nsatile.return
 }
 
 // -----
 
-nsatile.program @union_open(%lists: tensor<?x16xi32>, %n: index, %blocks: memref<?x640xi32>, %members: memref<?x640x2xi32>, %counts: memref<?x1xi32>) {
-  // expected-error @+1 {{expected lists of static shape, found}}
-  nsatile.unite %lists rows %n below %n to %blocks, %members, %counts[%n] : tensor<?x16xi32>, memref<?x640xi32>, memref<?x640x2xi32>, memref<?x1xi32>
+nsatile.program @union_heads(%lists: memref<?x16xi32>, %n: index, %blocks: memref<?x640xi32>, %counts: memref<?x1xi32>) {
+  // expected-error @+1 {{expected heads between rows and entries, found lists 'memref<?x16xi32>' along 0}}
+  nsatile.unite %lists[%n, %n] along 0 from %n heads 4 end %n rows %n of 4 below %n to %blocks, %counts[%n] : memref<?x16xi32>, memref<?x640xi32>, memref<?x1xi32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @union_open(%lists: memref<?x?xi32>, %n: index, %blocks: memref<?x640xi32>, %counts: memref<?x1xi32>) {
+  // expected-error @+1 {{expected lists of a static number of entries, the buffer's last dimension, found 'memref<?x?xi32>'}}
+  nsatile.unite %lists[%n, %n] along 0 from %n end %n rows %n of 1 below %n to %blocks, %counts[%n] : memref<?x?xi32>, memref<?x640xi32>, memref<?x1xi32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @lookup_indices(%table: memref<?x?xi32>, %n: index) {
+  // expected-error @+1 {{expected an index for each of the 2 dimensions of the buffer, found 1}}
+  %element = nsatile.lookup %table[%n] : memref<?x?xi32>
   nsatile.return
 }
 

@@ -61,9 +61,13 @@ nsatile.program @attend(%q: memref<?x?x?x64xbf16>, %k: memref<?x?x?x64xbf16>,
 }
 
 // CHECK-LABEL: nsatile.program @unite
-nsatile.program @unite(%lists: tensor<40x16xi32>, %n: index, %end: index, %blocks: memref<?x640xi32>, %members: memref<?x640x2xi32>, %counts: memref<?x1xi32>) {
-  // CHECK: nsatile.unite %{{.*}} rows %[[N:.*]] below %[[END:.*]] to %{{.*}}, %{{.*}}, %{{.*}}[%[[N]]] : tensor<40x16xi32>, memref<?x640xi32>, memref<?x640x2xi32>, memref<?x1xi32>
-  nsatile.unite %lists rows %n below %end to %blocks, %members, %counts[%n] : tensor<40x16xi32>, memref<?x640xi32>, memref<?x640x2xi32>, memref<?x1xi32>
+nsatile.program @unite(%lists: memref<?x?x16xi32>, %n: index, %end: index, %blocks: memref<?x?xi32>, %members: memref<?x?x2xi32>, %counts: memref<?x1xi32>) {
+  // CHECK: nsatile.unite %{{.*}}[%[[N:.*]], %[[N]], %[[N]]] along 0 every 8 from %[[N]] step 4 heads 2 end %[[N]] rows %[[N]] of 40 below %[[END:.*]] to %{{.*}}, %{{.*}}[%[[N]]] members %{{.*}} : memref<?x?x2xi32> : memref<?x?x16xi32>, memref<?x?xi32>, memref<?x1xi32>
+  nsatile.unite %lists[%n, %n, %n] along 0 every 8 from %n step 4 heads 2 end %n rows %n of 40 below %end to %blocks, %counts[%n] members %members : memref<?x?x2xi32> : memref<?x?x16xi32>, memref<?x?xi32>, memref<?x1xi32>
+  // CHECK: nsatile.unite %{{.*}}[%[[N]], %[[N]], %[[N]]] along 1 from %[[N]] end %[[N]] rows %[[N]] of 1 below %[[END]] to %{{.*}}, %{{.*}}[%[[N]]] : memref<?x?x16xi32>, memref<?x?xi32>, memref<?x1xi32>
+  nsatile.unite %lists[%n, %n, %n] along 1 from %n end %n rows %n of 1 below %end to %blocks, %counts[%n] : memref<?x?x16xi32>, memref<?x?xi32>, memref<?x1xi32>
+  // CHECK: nsatile.lookup %{{.*}}[%[[N]], %[[N]], %[[END]]] : memref<?x?x16xi32>
+  %element = nsatile.lookup %lists[%n, %n, %end] : memref<?x?x16xi32>
   nsatile.return
 }
 
