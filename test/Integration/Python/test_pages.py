@@ -1,0 +1,79 @@
+"""Decoding over pages that lists name: lists of any width and in any order, with repetitions, under each order of loops."""
+
+from __future__ import annotations
+
+import pathlib
+
+import numpy as np
+import pytest
+
+import nsacc
+
+PAGED = pathlib.Path(__file__).resolve().parents[3] / "examples/paged_decode.nsa"
+SIZES = {"B": 8, "T": 1, "S": 32768, "HQ": 64, "H": 4, "D": 128, "DV": 128}
+
+
+def draw(page: int, listed: int, keys: int, tokens: int = 2, group: int = 3):
+    """The first batch row has no page, the second one, the others some twice."""
+    rng = np.random.default_rng(page * listed)
+    pages, heads, batch = -(-keys // page), 2, 3
+    q, k, v = (rng.standard_normal((batch, length, number, 8), dtype=np.float32)
+               for length, number in ((tokens, heads * group), (keys, heads), (keys, heads)))
+    table = rng.integers(-1, pages, (batch, tokens, heads, listed)).astype(np.int32)
+    table[0] = -1
+    table[1, ..., 1:] = -1
+    filled = rng.integers(0, page + 1, (batch, pages)).astype(np.int32)
+    return q, k, v, table, filled
+
+
+def attend(q, k, v, table, filled, page):
+    out = np.zeros(q.shape)
+    keys = np.arange(k.shape[1])
+    for b, t, h in np.ndindex(*q.shape[:3]):
+        head = h * k.shape[2] // q.shape[2]
+        seen = np.isin(keys // page, table[b, t, head]) & (keys % page < filled[b, keys // page])
+        if not seen.any():
+            continue
+        scores = k[b, seen, head] @ q[b, t, h] / q.shape[3] ** 0.5
+        weights = np.exp(scores - scores.max())
+        out[b, t, h] = weights / weights.sum() @ v[b, seen, head]
+    return out
+
+
+@pytest.mark.parametrize("schedule", ["", "order=union", "order=union, keys=16", "order=query_major"])
+@pytest.mark.parametrize(("page", "listed"), [(1, 40), (8, 5), (16, 4), (48, 3), (64, 1), (256, 2)])
+def test_pages(page, listed, schedule):
+    inputs = draw(page, listed, keys=203)
+    program = nsacc.compile(PAGED, dtype="f32", page=page, pages=listed, schedule=schedule)
+    assert np.allclose(program(*inputs), attend(*inputs, page), atol=1e-5)
+
+
+def test_lists_of_any_width():
+    """Wider than what is sorted, so that unions alone take it."""
+    inputs = draw(16, 5000, keys=300)
+    program = nsacc.compile(PAGED, dtype="f32", page=16, pages=5000)
+    assert np.allclose(program(*inputs), attend(*inputs, 16), atol=1e-5)
+    inputs[3][1, 0, 1, 4321] = 19
+    with pytest.raises(nsacc.errors.ArgumentError, match=r"at \[1, 0, 1, 4321\] is 19"):
+        program(*inputs)
+
+
+@pytest.mark.parametrize("group", [1, 3, 4, 8, 16])
+@pytest.mark.parametrize(("page", "count"), [(1, 32768), (8, 4096), (16, 8192), (64, 512), (256, 128)])
+def test_few_queries_fill_a_product(page, count, group):
+    """Whatever pages and heads are, 64 rows or nearly so walk lists that are cut into parts."""
+    program = nsacc.compile(PAGED, target="sm_90a", page=page, pages=count)
+    text = program.ir("schedule", **{**SIZES, "S": page * count, "HQ": 4 * group, "P": count})
+    assert f"order=union, tokens={64 // group}, keys=64, splits=auto" in text
+    assert "warps=4, blocks_per_sm=2" in text
+    assert f"stages={min(8, 128 // min(64, max(page, 16)))}," in text
+
+
+@pytest.mark.parametrize("page", [16, 256])
+def test_memory_is_what_they_wait_for(page):
+    """The model has few queries over pages near the floor, not at the time of one block of the GPU."""
+    program = nsacc.compile(PAGED, target="sm_90a", page=page, pages=32768 // page)
+    main = max(program.explain({**SIZES, "P": 32768 // page}).data["programs"],
+               key=lambda each: each.get("predicted_ms") or 0)
+    assert main["predicted_ms"] < 1.5 * max(main["floors_ms"].values())
+    assert main["spill_store_bytes"] == 0
