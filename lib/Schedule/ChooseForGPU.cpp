@@ -241,10 +241,11 @@ tileForSelections(const Scope &scope, bool warpgroups, Queries queries) {
     tiling.blocksPerSM = tiling.rows > kPartRows ? 1 : isNarrow ? 3 : 2;
     if (tiling.rows > kPartRows && type.getBlock() % 128 == 0)
       tiling.keys = 128;
-    // As many keys are on their way as with tiles of more.
+    // What waits for memory has as many keys on their way with small blocks.
     constexpr int64_t leastKeys = 16, most = 8;
     int64_t keys = std::clamp<int64_t>(type.getBlock(), leastKeys, tiling.keys);
-    tiling.stages = std::min(tiling.stages * tiling.keys / keys, most);
+    if (queries == Queries::Few)
+      tiling.stages = std::min(tiling.stages * tiling.keys / keys, most);
   }
   tiling.reason =
       "rows walk the union of their blocks, " +

@@ -81,13 +81,13 @@ static int64_t countPairInstructions(nsa::ScoringOpInterface op,
                                      Region &region) {
   if (region.empty())
     return 0;
-  // A pair's score perhaps, then b, h, t, i and j.
+  // A pair's score perhaps, then b, h, t, i and j. A tile has one b.
   constexpr unsigned places = 5;
   Block &body = region.front();
   llvm::DenseMap<Value, Variation> variations;
   unsigned scores = body.getNumArguments() - places;
   for (auto [index, argument] : llvm::enumerate(body.getArguments()))
-    variations[argument] = {index < scores + places - 1,
+    variations[argument] = {index < scores + places - 1 && index != scores,
                             index < scores || index == scores + places - 1};
   auto named = nsa::ScalarPlaces::get(op, region, scores);
   int64_t count = 0;
