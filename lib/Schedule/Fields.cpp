@@ -299,9 +299,8 @@ static constexpr FieldInfo kFields[] = {
      std::nullopt,
      "buffers for each tile that is loaded in a loop; with cp.async as many of "
      "them as shared memory has room for",
-     "2; on sm_90a of selected blocks of less than 64 keys more, 8 at most, "
-     "for "
-     "as many keys"},
+     "2; on sm_90a for few queries over selected blocks of less than 64 keys "
+     "more, 8 at most, for as many keys"},
     {Field::QueryStages,
      "query_stages",
      kAttend,
