@@ -148,7 +148,7 @@ def NSATilePrefetchEntries : Pass<"nsatile-prefetch-entries"> {
   let description = [{
     In loops of producers and consumers, a step reads numbers from memory at places that follow from the step's number.
     The pass reads such a number in the step before, and carries it: the producer computes the place of a tile from it, consumers a mask, and neither waits for
-    memory. The last step reads its own entry once more.
+    memory. What names the place of another such number, as a list's page that of a table's element, is read a step earlier still. The last step reads its own entry once more.
 
     Before and after:
 
