@@ -178,6 +178,15 @@ int64_t schedule::fitUnion(AttendOp selecting, int64_t group, int64_t tokens,
   return tokens;
 }
 
+/// Keys of the tiles of blocks, as KeyTiling::ofBlocks has them.
+static int64_t getTileKeys(int64_t block, int64_t keys) {
+  constexpr int64_t granularity = 16;
+  int64_t parts = llvm::divideCeil(block, keys);
+  return block % keys == 0
+             ? keys
+             : llvm::alignTo(llvm::divideCeil(block, parts), granularity);
+}
+
 /// Tiles of tokens that walk the union of their blocks. Rows fill a warpgroup's
 /// products, unless so many tokens would select more blocks than a list has. Of
 /// two warpgroups, each has a block and a list of its own: what their tokens
@@ -241,11 +250,16 @@ tileForSelections(const Scope &scope, bool warpgroups, Queries queries) {
     tiling.blocksPerSM = tiling.rows > kPartRows ? 1 : isNarrow ? 3 : 2;
     if (tiling.rows > kPartRows && type.getBlock() % 128 == 0)
       tiling.keys = 128;
+    // ptxas has no registers for a pipelined softmax of 48 keys (816 bytes of
+    // each thread are spilled), and has some for 32 and for 64.
+    constexpr int64_t unfit = 48, fit = 32;
+    if (getTileKeys(type.getBlock(), tiling.keys) == unfit)
+      tiling.keys = fit;
     // What waits for memory has as many keys on their way with small blocks.
-    constexpr int64_t leastKeys = 16, most = 8;
-    int64_t keys = std::clamp<int64_t>(type.getBlock(), leastKeys, tiling.keys);
-    if (queries == Queries::Few)
-      tiling.stages = std::min(tiling.stages * tiling.keys / keys, most);
+    constexpr int64_t usual = 64, most = 8;
+    int64_t keys = getTileKeys(type.getBlock(), tiling.keys);
+    if (queries == Queries::Few && keys < usual)
+      tiling.stages = std::min(tiling.stages * usual / keys, most);
   }
   tiling.reason =
       "rows walk the union of their blocks, " +

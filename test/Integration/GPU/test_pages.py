@@ -1,4 +1,4 @@
-"""Decoding over pages that lists name: any page size and group, pages that are partly filled, lists of any width."""
+"""Decoding over pages that lists name: any page size and group, lists of any width."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decoding over pages that lists name: lists of any width and in any order, with repetitions, under each order of loops."""
+"""Decoding over pages that lists name: of any width and in any order, with repetitions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def attend(q, k, v, table, filled, page):
     return out
 
 
-@pytest.mark.parametrize("schedule", ["", "order=union", "order=union, keys=16", "order=query_major"])
+@pytest.mark.parametrize("schedule", ["", "order=union", "order=union, keys=16",
+                                      "order=query_major"])
 @pytest.mark.parametrize(("page", "listed"), [(1, 40), (8, 5), (16, 4), (48, 3), (64, 1), (256, 2)])
 def test_pages(page, listed, schedule):
     inputs = draw(page, listed, keys=203)
@@ -58,8 +59,43 @@ def test_lists_of_any_width():
         program(*inputs)
 
 
+@pytest.mark.parametrize("schedule", ["", "order=union", "order=query_major"])
+@pytest.mark.parametrize(("size", "read"), [(6, 7), (0, 0)])
+def test_tables_of_pages_end(size, read, schedule):
+    """What a tile reads once is asked for by the first pair that needs it."""
+    q, k, v, table, filled = draw(8, 3, keys=64)
+    table[:] = [0, 5, 7]
+    filled = np.full((3, size), 8, np.int32)
+    program = nsacc.compile(PAGED, dtype="f32", page=8, pages=3, schedule=schedule)
+    with pytest.raises(nsacc.errors.ArgumentError, match=(
+            rf"table 'filled' is read at \[0, {read}\], but dimension P has size {size} in "
+            rf"'where' at b = 0, h = 0, t = 0, i = 62, j = {8 * read}")):
+        program(q, k, v, table, filled)
+
+
+@pytest.mark.parametrize("block", [32, 64, 96, 128])
+def test_tables_of_blocks_of_keys(block):
+    """Tiles of keys that lie within a block read its element once, whatever keys they have."""
+    source = f"""kernel f(q: [B, T, HQ, D], k, v: [B, S, H, D], n: i32[B, P], w: f32[P])
+        -> [B, T, HQ, D] {{
+      return attend(q, k, v) score s + w[j floordiv {block}]
+        where j mod {block} < n[b, j floordiv {block}] and j <= i;
+    }}"""
+    rng = np.random.default_rng(block)
+    q, k, v = (rng.standard_normal((2, length, heads, 16), dtype=np.float32)
+               for length, heads in ((70, 4), (300, 2), (300, 2)))
+    count = -(-300 // block)
+    inputs = [q, k, v, rng.integers(0, block + 1, (2, count)).astype(np.int32),
+              rng.standard_normal(count).astype(np.float32)]
+    expected = nsacc.compile(source, dtype="f32", target="oracle")(*inputs)
+    for schedule in ("", "keys=48", "order=key_major", "splits=3"):
+        out = nsacc.compile(source, dtype="f32", schedule=schedule)(*inputs)
+        assert np.allclose(out, expected, atol=1e-5)
+
+
 @pytest.mark.parametrize("group", [1, 3, 4, 8, 16])
-@pytest.mark.parametrize(("page", "count"), [(1, 32768), (8, 4096), (16, 8192), (64, 512), (256, 128)])
+@pytest.mark.parametrize(("page", "count"), [(1, 32768), (8, 4096), (16, 8192), (64, 512),
+                                             (256, 128)])
 def test_few_queries_fill_a_product(page, count, group):
     """Whatever pages and heads are, 64 rows or nearly so walk lists that are cut into parts."""
     program = nsacc.compile(PAGED, target="sm_90a", page=page, pages=count)
@@ -71,7 +107,7 @@ def test_few_queries_fill_a_product(page, count, group):
 
 @pytest.mark.parametrize("page", [16, 256])
 def test_memory_is_what_they_wait_for(page):
-    """The model has few queries over pages near the floor, not at the time of one block of the GPU."""
+    """The model has few queries over pages near the floor: they have the whole GPU."""
     program = nsacc.compile(PAGED, target="sm_90a", page=page, pages=32768 // page)
     main = max(program.explain({**SIZES, "P": 32768 // page}).data["programs"],
                key=lambda each: each.get("predicted_ms") or 0)
