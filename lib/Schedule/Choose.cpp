@@ -3,6 +3,7 @@
 #include "Chooser.h"
 #include "NSA/Analysis/Rounding.h"
 #include "mlir/IR/Builders.h"
+#include "nsacc/Schedule/ResultSlices.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -72,12 +73,36 @@ static bool isWideBand(Operation *op) {
   return isPlain(attend, mask) && isBand(mask) && getReach(mask) >= leastReach;
 }
 
+/// Whether what is given lets a call be cut, so that few of the results stand
+/// in memory at a time.
+bool Chooser::cutsResult(AttendOp ranking) {
+  auto find = [&](Operation *op, Field field) -> const Setting * {
+    for (const ScheduledOp &each : ops)
+      if (each.op == op)
+        return settings.find(each.name, field);
+    return nullptr;
+  };
+  auto isOwn = [&](Operation *op) {
+    const Setting *given = find(op, Field::Program);
+    return op == ranking.getOperation() || (given && given->value == kOwn);
+  };
+  auto isKeyMajor = [&](AttendOp op) {
+    const Setting *given = find(op, Field::Order);
+    return given && static_cast<LoopOrder>(given->value) == LoopOrder::KeyMajor;
+  };
+  return llvm::is_contained(
+      findResultSlices(kernel, {isOwn, isKeyMajor}).attends, ranking);
+}
+
 SmallVector<ProgramCut::Own> Chooser::findOwn() {
   SmallVector<ProgramCut::Own> own;
   bool hasMany = hasManyAttends();
   AttendOp ranking;
   if (goal.device && goal.queries == Queries::Many)
     ranking = findRanking(kernel);
+  // However long a call is, its results have room (QueryCount.cpp).
+  if (ranking && canCutRanking(kernel, ranking) && !cutsResult(ranking))
+    ranking = {};
   for (const ScheduledOp &op : ops) {
     const Setting *given = settings.find(op.name, Field::Program);
     if (op.op->use_empty() ||
@@ -458,6 +483,27 @@ void Chooser::chooseChannels(OpChoice &choice) {
       "a thread's registers hold the sums of no more");
 }
 
+/// Results for others in memory, of attentions whose readers let a call be cut.
+void Chooser::chooseResultChunks(MutableArrayRef<OpChoice> choices) {
+  auto find = [&](Operation *op) {
+    return llvm::find_if(choices,
+                         [&](const OpChoice &each) { return each.op == op; });
+  };
+  auto isOwn = [&](Operation *op) {
+    auto *found = find(op);
+    return found != choices.end() && isa<AttendOp, ImportanceOp, MapOp>(op) &&
+           found->get(Field::Program) == kOwn;
+  };
+  auto isKeyMajor = [&](AttendOp op) {
+    return static_cast<LoopOrder>(find(op)->get(Field::Order)) ==
+           LoopOrder::KeyMajor;
+  };
+  constexpr int64_t chunk = 1024;
+  for (AttendOp op : findResultSlices(kernel, {isOwn, isKeyMajor}).attends)
+    put(*find(op), Field::Chunk, chunk,
+        "enough tokens to keep a device busy; more take memory for nothing");
+}
+
 llvm::Error Chooser::chooseAttend(OpChoice &choice) {
   auto op = cast<AttendOp>(choice.op);
   auto scoring = cast<ScoringOpInterface>(choice.op);
@@ -576,6 +622,7 @@ llvm::Expected<KernelChoice> Chooser::run() {
     }
     choices.push_back(std::move(choice));
   }
+  chooseResultChunks(choices);
   return KernelChoice{std::move(choices), std::move(cut)};
 }
 

@@ -29,6 +29,7 @@ public:
 private:
   llvm::SmallVector<ProgramCut::Own> findOwn();
   bool hasManyAttends();
+  bool cutsResult(nsa::AttendOp ranking);
   llvm::Error checkProgram(const ScheduledOp &op);
   llvm::Error checkAgreement(const ScheduledOp &op);
 
@@ -72,6 +73,7 @@ private:
   void chooseMergeHeads(OpChoice &choice, int64_t group);
   void chooseChannels(OpChoice &choice);
   void chooseProgram(OpChoice &choice);
+  void chooseResultChunks(llvm::MutableArrayRef<OpChoice> choices);
 
   nsa::KernelOp kernel;
   const Goal &goal;

@@ -194,12 +194,18 @@ static constexpr FieldInfo kFields[] = {
      kMost,
      {},
      std::nullopt,
-     "MiB of the states of a selection's blocks under `key_major`, of the only "
-     "such attention of a kernel: batch rows, key heads and tokens that have "
-     "more are computed and merged part by part. A part has at least one batch "
-     "row, one key head and 1024 tokens, or a multiple of these that tiles "
-     "divide; of ragged rows, all tokens",
-     "2048"},
+     "MiB of what an attention leaves in memory at a time. Of the states of a "
+     "selection's blocks under `key_major`, of the only such attention of a "
+     "kernel: batch rows, key heads and tokens that have more are computed and "
+     "merged part by part. A part has at least one batch row, one key head and "
+     "1024 tokens, or a multiple of these that tiles divide; of ragged rows, "
+     "all tokens. Of the output of a program of its own that others read for "
+     "tiles of the same tokens: batch rows and tokens that have more are "
+     "computed, with all that depends on them, part by part. A part has at "
+     "least one batch row and as many tokens as all of these tiles divide; "
+     "ragged rows, rows that share a selection and results that nothing else "
+     "is computed from aren't cut",
+     "2048 of states, 1024 of an output"},
     {Field::Part,
      "part",
      kQueryTiles,
@@ -235,9 +241,10 @@ static constexpr FieldInfo kFields[] = {
      "are none of its readers'; on the CPU attends of kernels with more "
      "than 16; on sm_90a, for 1024 queries or more, an attend to pooled "
      "keys whose log-sum-exps an importance reads, where there are 1024 "
-     "strides of keys or more and its result has no more than 2^29 elements, "
-     "all sizes given, and beside it an attend to a band of 512 keys and more "
-     "of bf16 values and results; else `fused`"},
+     "strides of keys or more (and, where `chunk` doesn't cut its result, this "
+     "has no more than 2^29 elements, all sizes given), and beside it an "
+     "attend to a band of 512 keys and more of bf16 values and results; else "
+     "`fused`"},
     {Field::Method, "method", bit(OpKind::TopK), false, false, 0, 1, kMethods,
      std::nullopt,
      "how a row's first blocks are found: `sort` merges those of each tile "

@@ -2,7 +2,7 @@
 
 #include "KernelFacts.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "nsacc/Schedule/QueryShape.h"
+#include "nsacc/Schedule/ResultSlices.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -126,6 +126,12 @@ AttendOp schedule::findRanking(KernelOp kernel) {
     return WalkResult::interrupt();
   });
   return found;
+}
+
+bool schedule::canCutRanking(KernelOp kernel, AttendOp ranking) {
+  auto isOwn = [&](Operation *op) { return op == ranking.getOperation(); };
+  auto isKeyMajor = [](AttendOp) { return false; };
+  return !findResultSlices(kernel, {isOwn, isKeyMajor}).attends.empty();
 }
 
 bool schedule::hasChoice(int64_t channels) {

@@ -51,6 +51,9 @@ nsa::AttendOp findLongBlocks(nsa::KernelOp kernel);
 /// The first attention to pooled keys whose log-sum-exps an importance reads,
 /// and whose result others do; null where there is none.
 nsa::AttendOp findRanking(nsa::KernelOp kernel);
+/// Whether a call can be cut so that few of the ranking attention's results
+/// stand in memory at a time, where all orders are the compiler's choice.
+bool canCutRanking(nsa::KernelOp kernel, nsa::AttendOp ranking);
 /// The first pooled dimension of an attention's keys; null where there is none.
 nsa::PooledDimAttr getPooledKeys(nsa::AttendOp attend);
 

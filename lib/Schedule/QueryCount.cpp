@@ -93,7 +93,7 @@ void QueryCount::setFewAndMany(KernelOp kernel) {
   // second program.
   constexpr int64_t fewTiles = 88, leastRows = 64, manyKeys = 1 << 10;
   auto pooled = dyn_cast<PooledDimAttr>(keyType.getDims()[isRagged ? 0 : 1]);
-  SmallVector<SizeCondition> conditions = {
+  SmallVector<SizeCondition> fewConditions = {
       multiply({key[1]}, manyKeys * (pooled ? pooled.getStride() : 1),
                /*isMost=*/false),
       multiply({tokens, batch, heads}, fewTiles * leastRows, /*isMost=*/true),
@@ -102,31 +102,35 @@ void QueryCount::setFewAndMany(KernelOp kernel) {
     auto type = cast<SelectionType>(selection.getType());
     Dim listed = {"", static_cast<int64_t>(type.getTop()) *
                           static_cast<int64_t>(type.getBlock())};
-    conditions.push_back(multiply({listed}, manyKeys, /*isMost=*/false));
+    fewConditions.push_back(multiply({listed}, manyKeys, /*isMost=*/false));
     // However many batch rows there are, a tile of so few tokens waits for the
     // memory that its lists name.
     constexpr int64_t fewTokens = 4;
     decode = makeCase(kernel, Queries::Few,
-                      {conditions.front(), conditions.back(),
+                      {fewConditions.front(), fewConditions.back(),
                        multiply({tokens}, fewTokens, /*isMost=*/true)});
   }
-  few = makeCase(kernel, Queries::Few, conditions);
+  few = makeCase(kernel, Queries::Few, fewConditions);
 
   auto attend = dyn_cast<AttendOp>(longest->getOperation());
   if (AttendOp ranking = findRanking(kernel); ranking && !isRagged) {
     // With a program of its own, the attention to pooled keys has large tiles,
     // and a selection needn't compute its log-sum-exps again: from 1024 pooled
-    // keys on that is worth a result in memory: no more than 2 GiB in f32, 1
-    // GiB as halves (NSA/Analysis/Rounding.h).
+    // keys on that is worth a result in memory. Where the call can't be cut,
+    // that is no more than 2 GiB in f32, 1 GiB as halves
+    // (NSA/Analysis/Rounding.h).
     constexpr int64_t manyPooled = 1 << 10, mostElements = int64_t{1} << 29;
     auto type = cast<NamedTensorType>(ranking.getOutput().getType());
     PooledDimAttr keys = getPooledKeys(ranking);
-    many = makeCase(kernel, Queries::Many,
-                    {multiply({getDim(keys)}, manyPooled * keys.getStride(),
-                              /*isMost=*/false),
-                     multiply({tokens}, manyPooled, /*isMost=*/false),
-                     multiply(llvm::map_to_vector(type.getDims(), getDim),
-                              mostElements, /*isMost=*/true)});
+    SmallVector<SizeCondition> conditions = {
+        multiply({getDim(keys)}, manyPooled * keys.getStride(),
+                 /*isMost=*/false),
+        multiply({tokens}, manyPooled, /*isMost=*/false)};
+    if (!canCutRanking(kernel, ranking))
+      conditions.push_back(multiply(llvm::map_to_vector(type.getDims(), getDim),
+                                    mostElements,
+                                    /*isMost=*/true));
+    many = makeCase(kernel, Queries::Many, conditions);
     hasOwnTiles = true;
     return;
   }

@@ -66,6 +66,14 @@ static TopKOp findSelection(Operation *op, const ProgramCut &cut) {
   return found;
 }
 
+/// Whether a selection's blocks leave states.
+static bool hasInvertedStates(const OpChoice &op) {
+  auto attend = dyn_cast<AttendOp>(op.op);
+  return attend && attend.getSelection() &&
+         static_cast<nsatile::LoopOrder>(op.get(Field::Order)) ==
+             nsatile::LoopOrder::KeyMajor;
+}
+
 /// Why an op makes nothing of a field that it has; empty where it does.
 static std::string explainUnread(const OpChoice &op, const KernelChoice &choice,
                                  const Setting &setting, const Goal &goal) {
@@ -106,12 +114,12 @@ static std::string explainUnread(const OpChoice &op, const KernelChoice &choice,
                ? ""
                : "only states of splits are merged by heads";
   case Field::Chunk: {
-    auto hasChunk = [](const OpChoice &each) {
-      return each.fields[static_cast<size_t>(Field::Chunk)].has_value();
-    };
-    if (!hasChunk(op))
-      return "only a selection's blocks under key_major leave states in chunks";
-    return llvm::count_if(choice.ops, hasChunk) == 1
+    if (!op.fields[static_cast<size_t>(Field::Chunk)])
+      return "only a selection's blocks under key_major, and an attention with "
+             "a program of its own that tiles of its queries read, leave what "
+             "stands in memory in chunks";
+    bool isInverted = hasInvertedStates(op);
+    return !isInverted || llvm::count_if(choice.ops, hasInvertedStates) == 1
                ? ""
                : "several attentions under key_major keep all states in memory";
   }

@@ -115,7 +115,8 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
     - `merge_tokens`: query tokens of a tile of the program that merges them, where it does nothing else; 0: as
       `tokens`.
     - `merge_heads`: query heads of that tile, which divide those that share a key head; 0: all of them.
-    - `chunk`: MiB of the states of a selection's blocks under `key_major` that stand in memory at a time; 0: all.
+    - `chunk`: MiB of the states of a selection's blocks under `key_major`, or of the output of a program of its own, that
+      stand in memory at a time; 0: all.
     - `program`: `fused` computes the op in the programs of its readers, `own` once, into memory.
     - `method`: how a top-k finds the greatest keys of a row: `sort` merges each tile's with a sorted list (`nsatile.top`),
       `threshold` gathers those that aren't below a threshold, which rises (`nsatile.offer`).

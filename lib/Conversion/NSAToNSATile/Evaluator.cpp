@@ -42,8 +42,8 @@ FailureOr<Tile> Evaluator::compute(Value tensor, const DimSet &dims) {
   auto type = cast<NamedTensorType>(tensor.getType());
   if (program.getPlan().isMaterialized(tensor)) {
     TileMath math = getMath(type, dims);
-    Tile loaded = loadQueryTile(program, tile, type, dims,
-                                program.getBuffer(tensor), math);
+    Tile loaded = loadQueryTile(program, getTileInBuffer(program, tile, tensor),
+                                type, dims, program.getBuffer(tensor), math);
     Value scale = program.getPlan().getScale(tensor);
     return scale ? unpackHalves(math, loaded, loadScale(tensor, dims)) : loaded;
   }
@@ -72,8 +72,8 @@ Tile Evaluator::loadScale(Value output, DimSet dims) {
   NamedTensorType type = getScaleType(cast<NamedTensorType>(output.getType()));
   dims.reset(kChannel);
   TileMath math = getMath(type, dims);
-  return loadQueryTile(program, tile, type, dims,
-                       program.import(program.getPlan().getScale(output)),
+  return loadQueryTile(program, getTileInBuffer(program, tile, output), type,
+                       dims, program.import(program.getPlan().getScale(output)),
                        math);
 }
 
@@ -239,8 +239,8 @@ FailureOr<Normalizer> Evaluator::evaluateNormalizer(Value lse) {
     rest = computeRest(math, *found, {state->second.max, TileAxes::Row},
                        logarithm);
   } else if (Value buffer = program.getPlan().getRest(lse)) {
-    rest = loadQueryTile(program, tile, type, getRowDims(type),
-                         program.import(buffer), math);
+    rest = loadQueryTile(program, getTileInBuffer(program, tile, lse), type,
+                         getRowDims(type), program.import(buffer), math);
   }
   rests[lse] = rest;
   return Normalizer{*found, rest};

@@ -43,6 +43,9 @@ private:
   LogicalResult materializeTensor(Value tensor);
   /// A buffer for a tensor, which compute() fills.
   Target createTarget(Value tensor);
+  /// Cuts the call where results of attentions with programs of their own are
+  /// read by tiles of their queries alone.
+  void cutResults();
   /// What an op computes that has a program of its own.
   LogicalResult materializeResults(Operation *op);
   /// Attentions over other query tiles than those of the program that uses
@@ -86,11 +89,14 @@ SmallVector<Target> KernelConverter::bindResults() {
 
 LogicalResult KernelConverter::compute(ArrayRef<Target> targets) {
   SmallVector<std::pair<FoundShape, SmallVector<Target>>> fused;
+  SmallVector<Target> behind;
   for (const Target &target : targets) {
     FoundShape found = findQueryShape(plan, target.tensor);
     if (failed(materializeAttentions(found.others.getArrayRef())))
       return failure();
-    if (!found.shape) {
+    if (!found.shape && plan.findResultSlices(target.tensor)) {
+      behind.push_back(target);
+    } else if (!found.shape) {
       if (failed(buildMapProgram(plan, target.tensor, target.buffer)))
         return failure();
     } else if (isImportance(target.tensor)) {
@@ -109,6 +115,10 @@ LogicalResult KernelConverter::compute(ArrayRef<Target> targets) {
   }
   for (auto &[found, group] : fused)
     if (failed(computeTogether(found, group)))
+      return failure();
+  // Elementwise code reads lists that a loop over slices has made.
+  for (const Target &target : behind)
+    if (failed(buildMapProgram(plan, target.tensor, target.buffer)))
       return failure();
   return success();
 }
@@ -274,9 +284,56 @@ static bool hasOwnProgram(Operation *op) {
          getSchedule(op).getProgram() == nsatile::ProgramUse::Own;
 }
 
+/// Bytes of a token in what an attention leaves in memory: of its output, or of
+/// its log-sum-exps where nobody reads that.
+static int64_t countTokenBytes(PlanBuilder &plan, AttendOp op) {
+  bool hasOutput = !op.getOutput().use_empty();
+  Value result = hasOutput ? op.getOutput() : op.getLse();
+  int64_t bytes = hasOutput && isRoundedToBF16(op) ? 2 : 4;
+  auto type = cast<NamedTensorType>(result.getType());
+  for (Attribute dim : type.getDims().drop_front(2))
+    bytes *= plan.getStaticSize(dim).value_or(1);
+  return std::max<int64_t>(bytes, 1);
+}
+
+void KernelConverter::cutResults() {
+  auto isKeyMajor = [](AttendOp op) {
+    return getSchedule(op).getOrder() == nsatile::LoopOrder::KeyMajor;
+  };
+  schedule::ResultSlices found =
+      schedule::findResultSlices(kernel, {hasOwnProgram, isKeyMajor});
+  int64_t mostTokens = INT64_MAX;
+  for (AttendOp op : found.attends) {
+    int64_t chunk = getSchedule(op).getChunk();
+    if (chunk == 0)
+      return;
+    mostTokens = std::min(
+        mostTokens,
+        std::max<int64_t>((chunk << 20) / countTokenBytes(plan, op), 1));
+  }
+  if (found.attends.empty())
+    return;
+  SmallVector<int64_t> tileTokens;
+  for (Operation &op : kernel.getBody().front()) {
+    bool isComputed = llvm::any_of(op.getResults(), [&](Value result) {
+      return found.values.contains(result);
+    });
+    // An importance has the tiles of its selection.
+    if (!isComputed || !isa<AttendOp, TopKOp>(op))
+      continue;
+    tileTokens.push_back(getSchedule(&op).getTokens());
+    if (getSchedule(&op).getSplits() != 1)
+      tileTokens.push_back(getSchedule(&op).getMerging().getTokens());
+  }
+  StateSlices slices =
+      createResultSlices(plan, found.dims, mostTokens, tileTokens);
+  plan.setResultSlices(std::move(found), slices);
+}
+
 LogicalResult KernelConverter::run() {
   if (failed(checkQueryShapes(plan, limits)))
     return failure();
+  cutResults();
   SmallVector<Target> computed = bindResults();
   for (Operation &op : kernel.getBody().front())
     if (failed(materialize(&op)) ||

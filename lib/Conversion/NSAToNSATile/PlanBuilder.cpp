@@ -175,23 +175,29 @@ Value PlanBuilder::createBuffer(Value tensor) {
   if (auto selection = dyn_cast<SelectionType>(tensor.getType())) {
     SmallVector<Attribute> dims(selection.getDims());
     dims.push_back(builder.getI64IntegerAttr(selection.getTop()));
-    return createBuffer(dims, builder.getI32Type());
+    return createBuffer(dims, builder.getI32Type(), tensor);
   }
   auto type = cast<NamedTensorType>(tensor.getType());
-  return createBuffer(type.getDims(), getMemoryType(type.getElementType()));
+  return createBuffer(type.getDims(), getMemoryType(type.getElementType()),
+                      tensor);
 }
 
 Value PlanBuilder::createHalves(AttendOp op) {
   auto type = cast<NamedTensorType>(op.getOutput().getType());
-  scales[op.getOutput()] =
-      createBuffer(type.getDims().drop_back(), builder.getF32Type());
-  return createBuffer(type.getDims(), builder.getF16Type());
+  scales[op.getOutput()] = createBuffer(type.getDims().drop_back(),
+                                        builder.getF32Type(), op.getOutput());
+  return createBuffer(type.getDims(), builder.getF16Type(), op.getOutput());
 }
 
-Value PlanBuilder::createBuffer(ArrayRef<Attribute> dims, Type elementType) {
+Value PlanBuilder::createBuffer(ArrayRef<Attribute> dims, Type elementType,
+                                Value tensor) {
   SmallVector<int64_t> shape;
   SmallVector<Value> dynamicSizes;
-  for (Attribute dim : dims) {
+  if (isSliced(tensor)) {
+    dynamicSizes = {resultSlices->rows, resultSlices->tokens};
+    shape.assign(2, ShapedType::kDynamic);
+  }
+  for (Attribute dim : dims.drop_front(shape.size())) {
     std::optional<int64_t> size = getStaticSize(dim);
     shape.push_back(size.value_or(ShapedType::kDynamic));
     if (!size)

@@ -8,6 +8,7 @@
 #include "NSATile/IR/NSATileOps.h"
 #include "StateSlices.h"
 #include "mlir/IR/Builders.h"
+#include "nsacc/Schedule/ResultSlices.h"
 #include "llvm/ADT/MapVector.h"
 #include <optional>
 
@@ -122,6 +123,20 @@ public:
   }
   void setStateSlices(StateSlices made) { stateSlices = made; }
 
+  /// Computes `found.values` in a loop over slices.
+  void setResultSlices(schedule::ResultSlices found, StateSlices made) {
+    slicedResults = std::move(found);
+    resultSlices = made;
+  }
+  /// The slices in whose loop a value of the kernel is computed; null: in none.
+  StateSlices *findResultSlices(mlir::Value value) {
+    return slicedResults.values.contains(value) ? &*resultSlices : nullptr;
+  }
+  /// Whether the buffer of a tensor has the tokens of a slice.
+  bool isSliced(mlir::Value tensor) {
+    return llvm::is_contained(slicedResults.attends, tensor.getDefiningOp());
+  }
+
   /// The lists of query tiles of `tokens` tokens; null where there are none.
   const UnionLists *getUnionLists(mlir::Value selection, int64_t tokens) {
     auto *found = unionLists.find({selection, tokens});
@@ -178,8 +193,10 @@ public:
                                    nsatile::ScheduleAttr schedule);
 
 private:
+  /// Workspace of that type; of a slice's tokens where it is for a tensor in
+  /// slices.
   mlir::Value createBuffer(llvm::ArrayRef<mlir::Attribute> dims,
-                           mlir::Type elementType);
+                           mlir::Type elementType, mlir::Value tensor);
   /// A buffer whose neighbours are those of the caller's last dimension.
   mlir::MemRefType getInputType(nsa::NamedTensorType type,
                                 llvm::ArrayRef<int64_t> order);
@@ -195,7 +212,8 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> rests, scales;
   llvm::MapVector<mlir::Attribute, mlir::Value> sizes, pooledOffsets;
   llvm::MapVector<mlir::Operation *, PartialStates> partialStates;
-  std::optional<StateSlices> stateSlices;
+  std::optional<StateSlices> stateSlices, resultSlices;
+  schedule::ResultSlices slicedResults;
   llvm::MapVector<std::pair<mlir::Value, int64_t>, UnionLists> unionLists;
   llvm::MapVector<std::pair<mlir::Value, int64_t>, InvertedLists> invertedLists;
   llvm::MapVector<TileKey, mlir::Value> rowsOfTiles;

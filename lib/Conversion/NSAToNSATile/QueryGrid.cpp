@@ -130,8 +130,10 @@ void nsacc::launch(ProgramBuilder &program, const RowGrid &grid, Value y,
 }
 
 SmallVector<Value> nsacc::getTileSizes(PlanBuilder &plan,
-                                       const QueryShape &shape,
-                                       int64_t tokens) {
+                                       const QueryShape &shape, int64_t tokens,
+                                       const StateSlices *slices) {
+  if (slices)
+    return {slices->rows, plan.math().ceilDiv(slices->tokens, tokens)};
   RowGrid grid = QueryGrid{shape, tokens}.getRows(plan);
   if (grid.isRagged())
     return {countTiles(plan, grid)};
@@ -139,8 +141,12 @@ SmallVector<Value> nsacc::getTileSizes(PlanBuilder &plan,
 }
 
 SmallVector<Value> nsacc::getTileIndices(ProgramBuilder &program,
-                                         const QueryTile &tile) {
+                                         const QueryTile &tile,
+                                         const StateSlices *slices) {
   IndexMath m = program.math();
+  if (slices)
+    return {m.sub(tile.batchRow, program.import(slices->firstRow)),
+            tile.numberInSlice};
   if (tile.dims.batch)
     return {tile.batchRow, tile.number};
   Value first = getTileAt(m, tile.rowStart, tile.batchRow, tile.tokens,
@@ -177,7 +183,8 @@ static void moveToSlice(ProgramBuilder &program, const QueryGrid &grid,
   IndexMath m = program.math();
   const StateSlices &slices = *grid.stateSlices;
   place.stateSlices = &slices;
-  place.keyHead = m.add(place.keyHead, program.import(slices.firstHead));
+  if (slices.firstHead)
+    place.keyHead = m.add(place.keyHead, program.import(slices.firstHead));
   if (!slices.firstToken)
     return;
   Value first = computeInLoop(program.getPlan(), slices, [&](IndexMath inLoop) {
@@ -215,17 +222,22 @@ QueryPlace nsacc::getPlace(ProgramBuilder &program, const QueryGrid &grid) {
   return place;
 }
 
-/// Tiles, heads and batch rows of one slice.
+/// Tiles, heads and batch rows of one slice, the last of which may have fewer
+/// tiles.
 static void launchInSlice(ProgramBuilder &program, const QueryGrid &grid,
-                          Value parts) {
+                          Value heads, Value parts) {
   PlanBuilder &plan = program.getPlan();
   IndexMath m = plan.math();
   StateSlices &slices = *grid.stateSlices;
   RowGrid rows = grid.getRows(plan);
   Value x = rows.isRagged() ? m.mul(countTiles(plan, rows), rows.parts)
                             : m.ceilDiv(slices.tokens, grid.tokens);
+  if (slices.tokensLeft)
+    x = computeInLoop(plan, slices, [&](IndexMath inLoop) {
+      return inLoop.min(x, inLoop.ceilDiv(slices.tokensLeft, grid.tokens));
+    });
   slices.isMerged = true;
-  launch(program, slices, x, slices.heads, parts);
+  launch(program, slices, x, heads, parts);
 }
 
 void nsacc::launch(ProgramBuilder &program, const QueryGrid &grid, Value runs) {
@@ -234,10 +246,14 @@ void nsacc::launch(ProgramBuilder &program, const QueryGrid &grid, Value runs) {
   if (hasParts(grid))
     parts = getValueOrCreateConstantIndexOp(plan.getBuilder(), plan.getLoc(),
                                             grid.parts);
-  if (grid.stateSlices)
-    return launchInSlice(program, grid, parts);
+  if (grid.stateSlices && grid.stateSlices->heads)
+    return launchInSlice(program, grid, grid.stateSlices->heads, parts);
   IndexMath m = plan.math();
   Value heads = m.floorDiv(
       m.mul(plan.getSize(grid.shape.keyHead), grid.headParts), grid.keyHeads);
-  launch(program, grid.getRows(plan), runs ? m.mul(heads, runs) : heads, parts);
+  if (runs)
+    heads = m.mul(heads, runs);
+  if (grid.stateSlices)
+    return launchInSlice(program, grid, heads, parts);
+  launch(program, grid.getRows(plan), heads, parts);
 }

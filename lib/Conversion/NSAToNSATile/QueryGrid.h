@@ -43,11 +43,15 @@ void launch(ProgramBuilder &program, const RowGrid &grid, mlir::Value y,
             mlir::Value z = {});
 
 /// Where what programs leave for each tile of `tokens` tokens stands in
-/// buffers, [rows, tiles] or, of ragged rows, [tiles].
-llvm::SmallVector<mlir::Value>
-getTileSizes(PlanBuilder &plan, const QueryShape &shape, int64_t tokens);
+/// buffers, [rows, tiles] or, of ragged rows, [tiles]: those of a slice where
+/// programs are in a loop over `slices` of results.
+llvm::SmallVector<mlir::Value> getTileSizes(PlanBuilder &plan,
+                                            const QueryShape &shape,
+                                            int64_t tokens,
+                                            const StateSlices *slices = {});
 llvm::SmallVector<mlir::Value> getTileIndices(ProgramBuilder &program,
-                                              const QueryTile &tile);
+                                              const QueryTile &tile,
+                                              const StateSlices *slices = {});
 
 /// A grid over tiles of queries, with key heads along y.
 struct QueryGrid {
@@ -64,8 +68,8 @@ struct QueryGrid {
   /// How many programs share a tile, side by side along z, a number or a value
   /// of the plan; null: one.
   mlir::OpFoldResult parts = {};
-  /// The slices of states that programs in their loop merge; null: they are in
-  /// no loop.
+  /// The slices of states or results that programs in their loop read or write;
+  /// null: they are in no loop.
   StateSlices *stateSlices = nullptr;
 
   RowGrid getRows(PlanBuilder &plan) const;

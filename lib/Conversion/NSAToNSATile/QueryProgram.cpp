@@ -211,10 +211,13 @@ static int64_t countHeadParts(PlanBuilder &plan, ArrayRef<Target> targets,
   return group / std::gcd(group, heads);
 }
 
-/// The slices of states that tensors are computed from; null where there are
-/// none, or where the program that does can't stand in their loop.
+/// The slices of states or results that tensors are computed from; null where
+/// there are none, or where the program that does can't stand in their loop.
 static StateSlices *findStateSlices(PlanBuilder &plan, ArrayRef<Target> targets,
                                     int64_t tileTokens) {
+  for (const Target &target : targets)
+    if (StateSlices *slices = plan.findResultSlices(target.tensor))
+      return slices;
   StateSlices *slices = plan.getStateSlices();
   bool isReady = slices && canMergeNext(*slices, tileTokens);
   return isReady && readsListedStates(plan, targets) ? slices : nullptr;
@@ -231,8 +234,8 @@ static LogicalResult storeRest(Evaluator &evaluator, ProgramBuilder &program,
     return failure();
   auto type = cast<NamedTensorType>(tensor.getType());
   TileMath math = evaluator.getMath(type);
-  storeQueryTile(program, tile, normalizer->rest, type, program.import(buffer),
-                 math);
+  storeQueryTile(program, getTileInBuffer(program, tile, tensor),
+                 normalizer->rest, type, program.import(buffer), math);
   return success();
 }
 
@@ -245,17 +248,18 @@ static LogicalResult storeTarget(Evaluator &evaluator, ProgramBuilder &program,
   auto type = cast<NamedTensorType>(target.tensor.getType());
   TileMath math = evaluator.getMath(type);
   Value scales = program.getPlan().getScale(target.tensor);
+  QueryTile stored = getTileInBuffer(program, tile, target.tensor);
   if (!scales) {
-    storeQueryTile(program, tile, *value, type, program.import(target.buffer),
+    storeQueryTile(program, stored, *value, type, program.import(target.buffer),
                    math);
     return storeRest(evaluator, program, tile, target.tensor);
   }
   Halves halves = packHalves(math, math.toMatrix(*value));
-  storeQueryTile(program, tile, {halves.elements, TileAxes::Matrix}, type,
+  storeQueryTile(program, stored, {halves.elements, TileAxes::Matrix}, type,
                  program.import(target.buffer), math);
   NamedTensorType rows = getScaleType(type);
   TileMath rowMath = evaluator.getMath(rows);
-  storeQueryTile(program, tile, {halves.scale, TileAxes::Row}, rows,
+  storeQueryTile(program, stored, {halves.scale, TileAxes::Row}, rows,
                  program.import(scales), rowMath);
   return success();
 }
@@ -309,7 +313,9 @@ FailureOr<nsatile::ProgramOp> nsacc::buildQueryProgram(PlanBuilder &plan,
 LogicalResult nsacc::materializeLse(PlanBuilder &plan, const QueryShape &shape,
                                     Value lse, nsatile::ScheduleAttr schedule) {
   ProgramBuilder program(plan, lse.getLoc(), "lse", schedule);
-  QueryGrid grid = {shape, schedule.getTokens()};
+  QueryGrid grid = {.shape = shape,
+                    .tokens = schedule.getTokens(),
+                    .stateSlices = plan.findResultSlices(lse)};
   QueryTile tile = createQueryTile(program, shape.dims, grid.tokens,
                                    shape.group, getPlace(program, grid));
   Evaluator evaluator(program, tile, schedule);

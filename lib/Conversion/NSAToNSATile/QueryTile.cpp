@@ -44,6 +44,19 @@ QueryTile nsacc::getKeyHeadTile(ProgramBuilder &program, const QueryTile &tile,
   return narrow;
 }
 
+QueryTile nsacc::getTileInBuffer(ProgramBuilder &program, const QueryTile &tile,
+                                 Value tensor) {
+  if (!program.getPlan().isSliced(tensor))
+    return tile;
+  const StateSlices &slices = *tile.stateSlices;
+  QueryTile inSlice = tile;
+  inSlice.batchRow =
+      program.math().sub(tile.batchRow, program.import(slices.firstRow));
+  inSlice.firstToken = tile.tokenOfSlice;
+  inSlice.numTokens = program.import(slices.tokens);
+  return inSlice;
+}
+
 /// A tile but for which tokens it has.
 static QueryTile createTile(ProgramBuilder &program, const QueryDims &dims,
                             int64_t tokens, int64_t group,
@@ -109,6 +122,7 @@ QueryTile nsacc::createQueryTile(ProgramBuilder &program, const QueryDims &dims,
   tile.firstToken = m.mul(place.tokenTile, tokens);
   if (place.origin)
     tile.firstToken = m.add(tile.firstToken, place.origin);
+  tile.numberInSlice = place.tileOfSlice;
   if (place.tileOfSlice)
     tile.tokenOfSlice = m.mul(place.tileOfSlice, tokens);
   setRows(program, tile, countFrom(program, tile.firstToken, tokens));

@@ -42,8 +42,9 @@ struct QueryTile {
   std::optional<ListedTokens> listed;
   /// Those of states, one of which the tile is in; null where there are none.
   const StateSlices *stateSlices = nullptr;
-  /// Index of the first token in the slice; null where tokens aren't cut.
-  mlir::Value tokenOfSlice = {};
+  /// The tile's number and its first token in the slice; null where tokens
+  /// aren't cut.
+  mlir::Value numberInSlice = {}, tokenOfSlice = {};
   /// None: all.
   std::optional<ChannelSlice> slice;
   /// Where the batch row starts in packed tensors; 0 for dense ones.
@@ -90,6 +91,11 @@ QueryTile createListedTile(ProgramBuilder &program, const QueryDims &dims,
 /// The same tokens with one row each, for tensors with a row for each key head.
 QueryTile getKeyHeadTile(ProgramBuilder &program, const QueryTile &tile,
                          mlir::Attribute keyHeadDim);
+
+/// The tile as it stands in the buffer of a tensor that the plan has
+/// materialized: one of a slice's tokens where the buffer has those of a slice.
+QueryTile getTileInBuffer(ProgramBuilder &program, const QueryTile &tile,
+                          mlir::Value tensor);
 
 /// tensor<T x …> to tensor<R x …>: every query head has its token's value.
 mlir::Value repeatForHeads(ProgramBuilder &program, const QueryTile &tile,

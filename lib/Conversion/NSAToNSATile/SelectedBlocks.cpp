@@ -252,7 +252,9 @@ SmallVector<Value> Attention::foldUnion(const QueryRows &rows,
                                         const UnionLists &lists) {
   IndexMath m = program.math();
   KeyTiling tiling = getBlockTiling();
-  SmallVector<Value> place = getTileIndices(program, tile);
+  const StateSlices *slices =
+      program.getPlan().findResultSlices(op.getSelection());
+  SmallVector<Value> place = getTileIndices(program, tile, slices);
   place.push_back(tile.keyHead);
   SmallVector<Value> first(place);
   first.push_back(m.constant(0));

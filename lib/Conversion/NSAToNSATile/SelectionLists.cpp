@@ -76,8 +76,9 @@ void nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
   OpFoldResult width = countListed(plan, shape, type, tileLists, tokens);
 
   OpBuilder &outside = plan.getBuilder();
+  StateSlices *slices = plan.findResultSlices(selection);
   auto allocate = [&](ArrayRef<OpFoldResult> columns) {
-    SmallVector<Value> sizes = getTileSizes(plan, shape, tokens);
+    SmallVector<Value> sizes = getTileSizes(plan, shape, tokens, slices);
     sizes.push_back(plan.getSize(shape.keyHead));
     SmallVector<int64_t> dims(sizes.size(), ShapedType::kDynamic);
     for (OpFoldResult size : columns) {
@@ -99,7 +100,7 @@ void nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
   ProgramBuilder program(plan, op.getLoc(), "union");
   program.setOps(op.getOperation());
   IndexMath m = program.math();
-  QueryGrid grid = {shape, tokens};
+  QueryGrid grid = {.shape = shape, .tokens = tokens, .stateSlices = slices};
   QueryTile tile = createQueryTile(program, shape.dims, tokens, shape.group,
                                    getPlace(program, grid));
   Value left = m.sub(tile.numTokens, tile.firstToken);
@@ -109,7 +110,7 @@ void nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
                        tileLists.count * tileLists.tokens / tokens);
   Value keys =
       program.getRow(plan.getNamedDim(type.getOf()), tile.batchRow).size;
-  SmallVector<Value> place = getTileIndices(program, tile);
+  SmallVector<Value> place = getTileIndices(program, tile, slices);
   place.push_back(tile.keyHead);
   ListsOfTile of = getListsOfTile(program, tile, selection);
   nsatile::UniteOp::create(

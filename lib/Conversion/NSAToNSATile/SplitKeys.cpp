@@ -103,7 +103,8 @@ static nsatile::ProgramOp buildPartProgram(PlanBuilder &plan,
   QueryGrid grid = {.shape = shape,
                     .tokens = schedule.getTokens(),
                     .whole = fast.getTokens(),
-                    .parts = partial.splits};
+                    .parts = partial.splits,
+                    .stateSlices = plan.findResultSlices(op->getResult(0))};
   IndexMath m = program.math();
   int64_t slices = onlyLse ? 1 : countSlices(plan, op.getOutput(), fast);
   if (slices > 1)

@@ -28,6 +28,26 @@ static std::pair<Value, Value> divide(IndexMath m, Value all, Value most) {
   return {count, m.ceilDiv(all, count)};
 }
 
+/// Slices of at most `most` tokens of a batch row: how many there are, and how
+/// many multiples of `unit` each has.
+static std::pair<Value, Value> divideTokens(IndexMath m, Value tokens,
+                                            Value most, int64_t unit) {
+  Value units = m.ceilDiv(tokens, unit);
+  Value room = m.select(m.compare(arith::CmpIPredicate::sle, tokens, most),
+                        units, m.floorDiv(most, unit));
+  return divide(m, units, room);
+}
+
+/// No more than a large number, which no batch row has as many tokens as.
+static int64_t getLeastCommonMultiple(ArrayRef<int64_t> numbers,
+                                      int64_t multiple) {
+  constexpr int64_t most = int64_t{1} << 46;
+  for (int64_t each : numbers)
+    if (multiple < most)
+      multiple = std::lcm(multiple, each);
+  return multiple;
+}
+
 StateSlices nsacc::createSlices(PlanBuilder &plan, const QueryShape &shape,
                                 int64_t mostBytes,
                                 ArrayRef<int64_t> tileTokens) {
@@ -50,13 +70,9 @@ StateSlices nsacc::createSlices(PlanBuilder &plan, const QueryShape &shape,
     Value rows = m.floorDiv(most, m.max(m.mul(tokens, numHeads), one)), number;
     std::tie(number, slices.rows) = divide(m, batch, rows);
     count = m.mul(count, number);
-    for (int64_t each : tileTokens)
-      slices.leastTokens = std::lcm(slices.leastTokens, each);
+    slices.leastTokens = getLeastCommonMultiple(tileTokens, slices.leastTokens);
     int64_t unit = slices.leastTokens;
-    Value units = m.ceilDiv(tokens, unit);
-    Value room = m.select(m.compare(arith::CmpIPredicate::sle, tokens, most),
-                          units, m.floorDiv(most, unit));
-    auto [tokenSlices, unitsOfSlice] = divide(m, units, room);
+    auto [tokenSlices, unitsOfSlice] = divideTokens(m, tokens, most, unit);
     slices.tokenSlices = tokenSlices;
     slices.chunks = m.mul(unitsOfSlice, unit / StateSlices::chunkTokens);
     slices.tokens =
@@ -85,6 +101,35 @@ StateSlices nsacc::createSlices(PlanBuilder &plan, const QueryShape &shape,
     slices.firstRow = n.mul(rest, slices.rows);
     slices.rowsLeft = n.sub(batch, slices.firstRow);
   }
+  return slices;
+}
+
+StateSlices nsacc::createResultSlices(PlanBuilder &plan, const QueryDims &dims,
+                                      int64_t mostTokens,
+                                      ArrayRef<int64_t> tileTokens) {
+  Value batch = plan.getSize(dims.batch), tokens = plan.getSize(dims.token);
+  IndexMath m = plan.math();
+  StateSlices slices;
+  slices.leastTokens = getLeastCommonMultiple(tileTokens, 1);
+  Value most = m.constant(mostTokens);
+  auto [rowSlices, rows] =
+      divide(m, batch, m.floorDiv(most, m.max(tokens, m.constant(1))));
+  auto [tokenSlices, units] = divideTokens(m, tokens, most, slices.leastTokens);
+  Value step = m.mul(units, slices.leastTokens);
+  slices.rows = rows;
+  slices.tokens = m.min(step, tokens);
+  slices.tokenSlices = tokenSlices;
+  slices.repeat = nsatile::RepeatOp::create(plan.getBuilder(), plan.getLoc(),
+                                            m.mul(rowSlices, tokenSlices));
+  OpBuilder inner = OpBuilder::atBlockEnd(&slices.repeat.getBody().front());
+  IndexMath n(inner, plan.getLoc());
+  Value number = slices.repeat.getNumber();
+  Value row = n.floorDiv(number, tokenSlices);
+  slices.tokenSlice = n.sub(number, n.mul(row, tokenSlices));
+  slices.firstToken = n.mul(slices.tokenSlice, step);
+  slices.tokensLeft = n.sub(tokens, slices.firstToken);
+  slices.firstRow = n.mul(row, slices.rows);
+  slices.rowsLeft = n.sub(batch, slices.firstRow);
   return slices;
 }
 

@@ -10,13 +10,16 @@ namespace nsacc {
 
 class PlanBuilder;
 class ProgramBuilder;
+struct QueryDims;
 struct QueryShape;
 
 /// The states of an inverted selection (PartialStates) are computed and merged
 /// in slices of batch rows, key heads and tokens, in a loop of the plan, so
-/// that those of one slice stand in memory at a time.
+/// that those of one slice stand in memory at a time. So are results of
+/// attentions with programs of their own (schedule::ResultSlices), in slices of
+/// batch rows and tokens.
 struct StateSlices {
-  /// Tokens of a chunk; a slice has whole ones.
+  /// Tokens of a chunk of lists; a slice of states has whole ones.
   static constexpr int64_t chunkTokens = 1024;
 
   /// Null where all states stand in memory: there is one slice.
@@ -26,15 +29,16 @@ struct StateSlices {
 
   /// Of a slice, at most; numbers of the plan. Ragged rows aren't cut, but
   /// their heads are: `rows`, `chunks` and what says where they begin are null.
-  mlir::Value rows = {}, heads, queryHeads, chunks = {}, tokens;
+  /// Of results, heads aren't cut: what says something of them is null.
+  mlir::Value rows = {}, heads = {}, queryHeads = {}, chunks = {}, tokens;
   /// Slices of the tokens of a batch row; null for ragged ones.
   mlir::Value tokenSlices = {};
 
   /// Where a slice begins: numbers of the loop.
-  mlir::Value firstRow = {}, firstHead, firstQueryHead, tokenSlice = {},
-              firstToken = {};
-  /// The batch rows from there on.
-  mlir::Value rowsLeft = {};
+  mlir::Value firstRow = {}, firstHead = {}, firstQueryHead = {},
+              tokenSlice = {}, firstToken = {};
+  /// The batch rows and, of results, the tokens of each from there on.
+  mlir::Value rowsLeft = {}, tokensLeft = {};
 
   /// Bytes of a slice, but for one that can't be cut: of one batch row, one key
   /// head and `leastTokens`, a multiple of the tiles' tokens.
@@ -50,6 +54,13 @@ struct StateSlices {
 /// tile begins, whichever of `tileTokens` it has.
 StateSlices createSlices(PlanBuilder &plan, const QueryShape &shape,
                          int64_t mostBytes, llvm::ArrayRef<int64_t> tileTokens);
+
+/// Slices of at most `mostTokens` tokens of all their batch rows together, but
+/// for one that can't be cut: of one batch row, and as many tokens as all of
+/// `tileTokens` divide.
+StateSlices createResultSlices(PlanBuilder &plan, const QueryDims &dims,
+                               int64_t mostTokens,
+                               llvm::ArrayRef<int64_t> tileTokens);
 
 /// Launches a program in the loop, for each of the slice's batch rows `z` times
 /// along z (null: once).

@@ -376,7 +376,8 @@ LogicalResult nsacc::buildTopKProgram(PlanBuilder &plan,
                     .tokens = sharing->tokens,
                     .shareTokens = sharing->shareTokens,
                     .keyHeads = sharing->keyHeads,
-                    .headParts = sharing->parts};
+                    .headParts = sharing->parts,
+                    .stateSlices = plan.findResultSlices(op.getResult())};
   if (schedule.getSplits() != 1)
     return buildSplitSelection(plan, grid, op, schedule, *sharing);
   ProgramBuilder program(plan, op.getLoc(), "select", schedule);

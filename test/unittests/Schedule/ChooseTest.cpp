@@ -192,6 +192,53 @@ TEST_F(Choose, ManyAttentionsHaveProgramsOfTheirOwnOnTheCPU) {
               HasSubstr("more than 16 attentions"));
 }
 
+/// Each row: what readers make of `cmp`, and whether a call can be cut.
+TEST_F(Choose, ResultsOfWhichReadersHaveTheirTokensStandInChunks) {
+  constexpr const char *start = R"(
+kernel g(q: [B, T, H, D], k: [B, T, H, D], p: i32[B, T, H, 4]) -> )",
+                       *body = R"( {
+  kc = pool(k, 8, 4);
+  cmp = attend(q, kc, kc) where end(j) <= i;
+  importance = prob(cmp);
+  sel = topk(blocks(importance, 16), 4);
+  slc = attend(q, k, k) in sel;
+  return )";
+  struct {
+    const char *result, *value, *schedule;
+    bool isCut;
+  } cases[] = {
+      {"[B, T, H, D]", "cmp + slc", "", true},
+      {"[B, T, H, D]", "cmp + slc + attend(q, k, k)", "slc: program=own", true},
+      {"[B, T, H, D]", "cmp + 2 * slc", "slc: program=own", false},
+      {"[B, T, H, D]", "merge(cmp, slc)", "slc: order=union, splits=2", true},
+      {"[B, T, H, D]", "cmp + slc", "map.1: program=own", false},
+      {"(a: [B, T, H, D], b: i32[B, T, H, 4])", "slc, indices(sel)", "", true},
+      {"[B, T, H, D]", "cmp", "", false},
+      {"(a: [B, T, H, D], b: f32[B, T, H])", "slc, lse(cmp)", "", false},
+      {"[B, T, H, D]", "cmp + slc", "slc: order=key_major", false},
+      {"[B, T, H, D]", "cmp + slc", "cmp: order=key_major", false},
+      {"[B, T, H, D]", "slc", "importance: program=own", false},
+      {"[B, T, H, D]", "attend(cmp, k, k) + slc", "", false},
+      {"[B, T, H, D]", "attend(q, pool(k, 4), pool(cmp, 4)) + slc", "", false},
+      {"[B, T, H, D]", "attend(q, k, k) in union(sel, selection(p, 16))", "",
+       false}};
+  for (const auto &each : cases) {
+    SCOPED_TRACE(std::string(each.value) + " under " + each.schedule);
+    std::string program =
+        std::string(start) + each.result + body + each.value + "; }";
+    module = frontend::compile(llvm::MemoryBufferRef(program, "g.nsa"),
+                               frontend::Options(), context);
+    ASSERT_TRUE(module && mlir::succeeded(runPhases(*module, Phase::NSA)));
+    KernelChoice choice = getChoice(
+        std::string("cmp: program=own, chunk=7; ") + each.schedule, "");
+    const auto &chunk =
+        find(choice, "cmp").fields[static_cast<size_t>(Field::Chunk)];
+    EXPECT_EQ(chunk.has_value(), each.isCut);
+    if (chunk)
+      EXPECT_EQ(chunk->value, 7);
+  }
+}
+
 TEST_F(Choose, SmallerTilesAreOfOpsWithoutRoom) {
   std::optional<Settings> settings = Settings();
   std::vector<std::string> steps;
