@@ -28,11 +28,9 @@ Tiling schedule::tileForCPU(const Scope &scope, nsatile::LoopOrder order) {
     tiling.reason = "many rows share the blocks that they selected, and their "
                     "accumulators stay in a cache";
   }
-  if (AttendOp selecting = scope.findSelecting();
-      selecting && order == nsatile::LoopOrder::Union) {
+  if (scope.findSelecting() && order == nsatile::LoopOrder::Union) {
     int64_t tokens = std::max<int64_t>(1, tiling.rows / scope.group);
-    if (int64_t most =
-            fitUnion(selecting, scope.group, tokens, /*areWhole=*/false);
+    if (int64_t most = fitUnions(scope, tokens, /*areWhole=*/false);
         most < tokens) {
       tiling.rows = most * scope.group;
       tiling.reason = "as many rows as have a list of all of their blocks";

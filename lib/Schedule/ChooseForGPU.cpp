@@ -171,9 +171,14 @@ bool schedule::fitsUnion(AttendOp selecting, int64_t group, int64_t tokens,
          (lists.areWhole || !areWhole);
 }
 
-int64_t schedule::fitUnion(AttendOp selecting, int64_t group, int64_t tokens,
-                           bool areWhole) {
-  while (tokens > 1 && !fitsUnion(selecting, group, tokens, areWhole))
+int64_t schedule::fitUnions(const Scope &scope, int64_t tokens, bool areWhole) {
+  SmallVector<AttendOp> uniting = scope.findAllSelecting();
+  llvm::erase_if(uniting, [&](AttendOp each) {
+    return !fitsUnion(each, scope.group, /*tokens=*/1, /*areWhole=*/false);
+  });
+  while (tokens > 1 && !llvm::all_of(uniting, [&](AttendOp each) {
+           return fitsUnion(each, scope.group, tokens, areWhole);
+         }))
     --tokens;
   return tokens;
 }
@@ -185,6 +190,24 @@ static int64_t getTileKeys(int64_t block, int64_t keys) {
   return block % keys == 0
              ? keys
              : llvm::alignTo(llvm::divideCeil(block, parts), granularity);
+}
+
+static SelectionType getSelection(AttendOp attend) {
+  return cast<SelectionType>(attend.getSelection().getType());
+}
+
+/// Whether two warpgroups of so many rows have most of their blocks in common.
+static bool sharesBlocks(AttendOp attend, int64_t rows, int64_t group) {
+  // An entry has a bit for each list of its tile. With more than 64, lists
+  // would take more than 16 bytes for each block that a row selects.
+  constexpr int64_t longBlock = 256, mostLists = 64;
+  SelectionType type = getSelection(attend);
+  auto query = cast<NamedTensorType>(attend.getQuery().getType());
+  int64_t lists = TileLists(type, QueryDims::get(query),
+                            std::max<int64_t>(rows / group, 1), group)
+                      .count;
+  bool hasOneList = lists == 1 && rows % group == 0;
+  return hasOneList || (type.getBlock() >= longBlock && lists <= mostLists);
 }
 
 /// Tiles of tokens that walk the union of their blocks. Rows fill a warpgroup's
@@ -202,8 +225,8 @@ static int64_t getTileKeys(int64_t block, int64_t keys) {
 /// lists of 128 tokens).
 static std::optional<Tiling>
 tileForSelections(const Scope &scope, bool warpgroups, Queries queries) {
-  AttendOp attend = scope.findSelecting();
-  if (!attend)
+  SmallVector<AttendOp> selecting = scope.findAllSelecting();
+  if (selecting.empty())
     return std::nullopt;
   int64_t count = 0, channels = scope.getChannels(), group = scope.group;
   bool hasHalves = true;
@@ -217,28 +240,19 @@ tileForSelections(const Scope &scope, bool warpgroups, Queries queries) {
       hasHalves &= type.getElementType().getIntOrFloatBitWidth() == 16;
     }
   }
-  auto type = cast<SelectionType>(attend.getSelection().getType());
   bool usesGroups = warpgroups && hasHalves && channels <= 128;
   // The sum of several attentions of wide heads stands in registers, too.
   bool isCrowded = channels > 64 && count > 2;
-  constexpr int64_t longBlock = 256, groupRows = 2 * kPartRows;
-  auto query = cast<NamedTensorType>(attend.getQuery().getType());
-  // An entry has a bit for each list of its tile. With more than 64, lists
-  // would take more than 16 bytes for each block that a row selects.
-  constexpr int64_t mostLists = 64;
-  int64_t lists = TileLists(type, QueryDims::get(query),
-                            std::max<int64_t>(groupRows / group, 1), group)
-                      .count;
-  bool hasOneList = lists == 1 && groupRows % group == 0;
-  bool areShared =
-      hasOneList || (type.getBlock() >= longBlock && lists <= mostLists);
+  constexpr int64_t groupRows = 2 * kPartRows;
+  bool areShared = llvm::all_of(selecting, [&](AttendOp attend) {
+    return sharesBlocks(attend, groupRows, group);
+  });
   // Few queries fill no more; a token's heads, if they are more, do.
   if (queries == Queries::Few)
     areShared = group > kPartRows;
   int64_t rows = usesGroups && !isCrowded && areShared ? groupRows : kPartRows;
-  int64_t tokens =
-      fitUnion(attend, group, std::clamp<int64_t>(rows / group, 1, rows),
-               /*areWhole=*/true);
+  int64_t tokens = fitUnions(scope, std::clamp<int64_t>(rows / group, 1, rows),
+                             /*areWhole=*/true);
   Tiling tiling;
   tiling.rows = tokens * group;
   tiling.keys = (isCrowded && !usesGroups) || channels > 128 ? 32 : 64;
@@ -248,16 +262,24 @@ tileForSelections(const Scope &scope, bool warpgroups, Queries queries) {
     // channels on an H100: 4.81 ms in the place of 5.51).
     bool isNarrow = channels <= 64 && count <= 2;
     tiling.blocksPerSM = tiling.rows > kPartRows ? 1 : isNarrow ? 3 : 2;
-    if (tiling.rows > kPartRows && type.getBlock() % 128 == 0)
+    if (tiling.rows > kPartRows && llvm::all_of(selecting, [](AttendOp attend) {
+          return getSelection(attend).getBlock() % 128 == 0;
+        }))
       tiling.keys = 128;
     // ptxas has no registers for a pipelined softmax of 48 keys (816 bytes of
     // each thread are spilled), and has some for 32 and for 64.
     constexpr int64_t unfit = 48, fit = 32;
-    if (getTileKeys(type.getBlock(), tiling.keys) == unfit)
+    auto getKeys = [&](AttendOp attend) {
+      return getTileKeys(getSelection(attend).getBlock(), tiling.keys);
+    };
+    if (llvm::any_of(selecting,
+                     [&](AttendOp each) { return getKeys(each) == unfit; }))
       tiling.keys = fit;
     // What waits for memory has as many keys on their way with small blocks.
     constexpr int64_t usual = 64, most = 8;
-    int64_t keys = getTileKeys(type.getBlock(), tiling.keys);
+    int64_t keys = usual;
+    for (AttendOp each : selecting)
+      keys = std::min(keys, getKeys(each));
     if (queries == Queries::Few && keys < usual)
       tiling.stages = std::min(tiling.stages * usual / keys, most);
   }

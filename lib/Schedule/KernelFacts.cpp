@@ -43,11 +43,17 @@ int64_t schedule::getReach(const MaskInfo &mask) {
 }
 
 AttendOp Scope::findSelecting() const {
+  SmallVector<AttendOp> all = findAllSelecting();
+  return all.empty() ? AttendOp() : all.front();
+}
+
+SmallVector<AttendOp> Scope::findAllSelecting() const {
+  SmallVector<AttendOp> found;
   for (ScoringOpInterface op : ops)
     if (auto attend = dyn_cast<AttendOp>(op.getOperation());
         attend && attend.getSelection())
-      return attend;
-  return {};
+      found.push_back(attend);
+  return found;
 }
 
 int64_t Scope::getChannels() const {

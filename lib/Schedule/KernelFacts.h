@@ -16,8 +16,10 @@ struct Scope {
   /// Query heads of a key head.
   int64_t group = 1;
 
-  /// The attention that goes over selected blocks; null if there is none.
+  /// The first attention that goes over selected blocks; null if there is none.
   nsa::AttendOp findSelecting() const;
+  /// All of them.
+  llvm::SmallVector<nsa::AttendOp> findAllSelecting() const;
   /// The widest head dimension of keys and values of all attentions, as far as
   /// it's known; 0: none is.
   int64_t getChannels() const;

@@ -37,9 +37,10 @@ Tiling tileForWarpgroups(const Scope &scope, nsatile::LoopOrder order,
 bool fitsUnion(nsa::AttendOp selecting, int64_t group, int64_t tokens,
                bool areWhole);
 /// The most tokens, at most so many, whose lists of blocks fit that of a union
-/// (kMostListed); `areWhole`: and none of which has only a part of a list's.
-int64_t fitUnion(nsa::AttendOp selecting, int64_t group, int64_t tokens,
-                 bool areWhole);
+/// (kMostListed), whichever attention's; `areWhole`: and none of which has only
+/// a part of a list's. Attentions whose single tokens have no room for theirs
+/// have no unions.
+int64_t fitUnions(const Scope &scope, int64_t tokens, bool areWhole);
 
 /// Whether a selection's scores are one product, of 64 rows of 16 bits, and
 /// three blocks that share a multiprocessor have room for its tiles and lists,
