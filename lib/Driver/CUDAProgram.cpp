@@ -43,6 +43,12 @@ struct PendingCode {
   std::vector<std::string> losses;
   /// "file:3:7: " for the statement of each kernel.
   llvm::StringMap<std::string> names;
+  /// What each kernel computes; the bytes are those of `report`.
+  llvm::StringMap<schedule::Spill> computed;
+
+  /// The kernels that lack registers, when code is there.
+  std::vector<schedule::Spill> getSpills() const;
+  int64_t getSpilledBytes() const;
   std::unique_ptr<cuda::Compilation> compilation;
   /// What had room; Purpose::Measuring: nothing.
   schedule::Settings fitting;
@@ -60,6 +66,9 @@ public:
             },
             [this](const Specialization &code) {
               return describeTarget(code) + "driver: " + getDriver() + "\n";
+            },
+            [this](size_t kernel, const Specialization &code) {
+              return settle(kernel, code);
             }),
         options(options), starter(std::move(starter)), stored(options) {
     this->signatures = std::move(signatures);
@@ -141,8 +150,15 @@ private:
                                  const gpu::Device &device) const;
   llvm::Expected<std::unique_ptr<PendingCode>>
   start(size_t kernel, const Specialization &code, CompilerThreads &threads,
-        Purpose purpose = Purpose::Runs) const;
-  llvm::Expected<rt::Package> finish(size_t kernel, PendingCode &pending) const;
+        Purpose purpose = Purpose::Runs,
+        const TileCompiler::Settled &settled = std::nullopt) const;
+  llvm::Expected<rt::Package>
+  finish(size_t kernel, std::unique_ptr<PendingCode> &pending) const;
+  llvm::Expected<rt::Package> finishCode(size_t kernel,
+                                         PendingCode &pending) const;
+  void relieve(size_t kernel, std::unique_ptr<PendingCode> &pending,
+               rt::Package &package) const;
+  TileCompiler::Settled settle(size_t kernel, const Specialization &code) const;
   std::string getKey(size_t kernel, const Specialization &code) const;
   std::string describeTarget(const Specialization &code) const;
   std::string getDriver() const;
@@ -170,6 +186,7 @@ private:
   CompileOptions options;
   CompilationStarter starter;
   StoredCode stored;
+  mutable CodeCache<TileCompiler::Settled> settled;
   mutable CodeCache<std::string> packages;
   mutable CodeCache<LoadedPackage> modules;
   mutable LastCall<nsacc_rt_module> last;
@@ -262,20 +279,43 @@ static std::string describe(nsatile::ProgramOp program, bool isExact,
          (isExact ? ", which runs only where a result isn't finite," : "");
 }
 
-/// What the kernels of a module are in the program, for messages.
-static llvm::StringMap<std::string>
-describePrograms(mlir::ModuleOp module, const Specialization &code) {
+/// What the kernels of a module are in the program, and in messages.
+static void describePrograms(mlir::ModuleOp module, PendingCode &pending) {
   llvm::StringSet<> exact;
   for (auto program : module.getOps<nsatile::ProgramOp>())
     if (auto other = program->getAttrOfType<mlir::FlatSymbolRefAttr>(
             nsatile::kExactProgramAttrName))
       exact.insert(other.getValue());
-  llvm::StringMap<std::string> names;
-  for (auto program : module.getOps<nsatile::ProgramOp>())
-    names[program.getSymName()] =
-        describe(program, exact.contains(program.getSymName()),
-                 describeSpecialization(code));
-  return names;
+  pending.names.clear();
+  pending.computed.clear();
+  for (auto program : module.getOps<nsatile::ProgramOp>()) {
+    bool isExact = exact.contains(program.getSymName());
+    pending.names[program.getSymName()] =
+        describe(program, isExact, describeSpecialization(pending.code));
+    schedule::Spill &computed = pending.computed[program.getSymName()];
+    computed.isExact = isExact;
+    if (auto ops =
+            program->getAttrOfType<mlir::ArrayAttr>(nsatile::kOpsAttrName))
+      for (auto name : ops.getAsRange<mlir::StringAttr>())
+        computed.ops.push_back(name.str());
+  }
+}
+
+std::vector<schedule::Spill> PendingCode::getSpills() const {
+  std::vector<schedule::Spill> spills;
+  for (const cuda::KernelReport &kernel : report.kernels)
+    if (unsigned bytes = kernel.getSpilledBytes()) {
+      spills.push_back(computed.lookup(kernel.kernel));
+      spills.back().bytes = bytes;
+    }
+  return spills;
+}
+
+int64_t PendingCode::getSpilledBytes() const {
+  int64_t sum = 0;
+  for (const schedule::Spill &spill : getSpills())
+    sum += spill.bytes;
+  return sum;
 }
 
 cuda::Options CUDAProgram::getTargetOptions(size_t kernel,
@@ -295,7 +335,8 @@ cuda::Options CUDAProgram::getTargetOptions(size_t kernel,
 /// Lowers a kernel; its code is compiled on the threads from there.
 llvm::Expected<std::unique_ptr<PendingCode>>
 CUDAProgram::start(size_t kernel, const Specialization &code,
-                   CompilerThreads &threads, Purpose purpose) const {
+                   CompilerThreads &threads, Purpose purpose,
+                   const TileCompiler::Settled &settled) const {
   if (purpose == Purpose::Runs)
     if (llvm::Error error =
             stored.checkMayCompile(describe(kernel, code), " and its ptxas"))
@@ -312,7 +353,7 @@ CUDAProgram::start(size_t kernel, const Specialization &code,
     // That of larger tiles, or of other advice.
     pending->compilation.reset();
     pending->timing = timing.nest("target gpu");
-    pending->names = describePrograms(module, pending->code);
+    describePrograms(module, *pending);
     auto started = starter(module, pending->target, threads);
     if (!started)
       return started.takeError();
@@ -323,7 +364,8 @@ CUDAProgram::start(size_t kernel, const Specialization &code,
     if (llvm::Error error =
             compiler.compileExactly(signatures[kernel], code, lower))
       return std::move(error);
-  } else if (auto fitting = compiler.compile(signatures[kernel], code, lower);
+  } else if (auto fitting =
+                 compiler.compile(signatures[kernel], code, lower, settled);
              !fitting) {
     return fitting.takeError();
   } else {
@@ -332,21 +374,81 @@ CUDAProgram::start(size_t kernel, const Specialization &code,
   return pending;
 }
 
-llvm::Expected<rt::Package> CUDAProgram::finish(size_t kernel,
-                                                PendingCode &pending) const {
+llvm::Expected<rt::Package>
+CUDAProgram::finishCode(size_t kernel, PendingCode &pending) const {
   auto package = pending.compilation->finish();
   pending.timing.stop();
   if (!package)
     return compiler.explainLate(package.takeError(), signatures[kernel],
                                 pending.code);
   package->signature = writeSignature(signatures[kernel]);
-  pending.losses = pending.report.getLosses(pending.names);
-  if (options.warn && pending.purpose < Purpose::Measuring)
-    for (const std::string &loss : pending.losses)
-      options.warn(loss);
-  if (pending.purpose == Purpose::Runs)
-    stored.store(getKey(kernel, pending.code), *package, pending.losses);
   return package;
+}
+
+/// Takes code of smaller tiles in the place of what spills registers, as long
+/// as each of few trials spills less.
+void CUDAProgram::relieve(size_t kernel, std::unique_ptr<PendingCode> &pending,
+                          rt::Package &package) const {
+  constexpr int most = 3;
+  CompilerThreads threads(options.threads);
+  for (int trials = 0; trials < most; ++trials) {
+    std::vector<schedule::Spill> spills = pending->getSpills();
+    if (spills.empty())
+      return;
+    auto smaller = compiler.relieve(signatures[kernel], pending->code,
+                                    pending->fitting, spills);
+    if (!smaller)
+      return;
+    auto other =
+        start(kernel, pending->code, threads, pending->purpose, smaller);
+    if (!other)
+      return llvm::consumeError(other.takeError());
+    auto otherPackage = finishCode(kernel, **other);
+    if (!otherPackage)
+      return llvm::consumeError(otherPackage.takeError());
+    if ((*other)->getSpilledBytes() >= pending->getSpilledBytes())
+      return;
+    pending = std::move(*other);
+    package = std::move(*otherPackage);
+  }
+}
+
+llvm::Expected<rt::Package>
+CUDAProgram::finish(size_t kernel,
+                    std::unique_ptr<PendingCode> &pending) const {
+  auto package = finishCode(kernel, *pending);
+  if (!package)
+    return package;
+  if (pending->purpose != Purpose::Measuring)
+    relieve(kernel, pending, *package);
+  pending->losses = pending->report.getLosses(pending->names);
+  if (options.warn && pending->purpose < Purpose::Measuring)
+    for (const std::string &loss : pending->losses)
+      options.warn(loss);
+  if (pending->purpose == Purpose::Runs)
+    stored.store(getKey(kernel, pending->code), *package, pending->losses);
+  return package;
+}
+
+/// The schedule that code of a kernel ends with, which the phases before are
+/// told; none where it can't be compiled, as those say better.
+TileCompiler::Settled CUDAProgram::settle(size_t kernel,
+                                          const Specialization &code) const {
+  auto make = [&]() -> llvm::Expected<std::unique_ptr<TileCompiler::Settled>> {
+    CompilerThreads threads(options.threads);
+    auto pending = start(kernel, code, threads, Purpose::Explaining);
+    if (!pending)
+      return pending.takeError();
+    if (auto package = finish(kernel, *pending); !package)
+      return package.takeError();
+    return std::make_unique<TileCompiler::Settled>(
+        std::move((*pending)->fitting));
+  };
+  auto found = settled.get(std::to_string(kernel) + ":" + code.spell(), make);
+  if (found)
+    return *found;
+  llvm::consumeError(found.takeError());
+  return std::nullopt;
 }
 
 llvm::Expected<rt::Package> CUDAProgram::compile(size_t kernel,
@@ -356,7 +458,7 @@ llvm::Expected<rt::Package> CUDAProgram::compile(size_t kernel,
   auto pending = start(kernel, code, threads, purpose);
   if (!pending)
     return pending.takeError();
-  return finish(kernel, **pending);
+  return finish(kernel, *pending);
 }
 
 llvm::Expected<rt::Image>
@@ -386,7 +488,7 @@ CUDAProgram::compileForChecked(size_t kernel, const DimSizes &sizes,
   auto pending = start(kernel, *code, threads, Purpose::Measuring);
   if (!pending)
     return pending.takeError();
-  auto package = finish(kernel, **pending);
+  auto package = finish(kernel, *pending);
   if (!package)
     return package.takeError();
   return CodeFor{rt::writePackage(*package), std::move((*pending)->losses)};
@@ -406,7 +508,7 @@ CUDAProgram::compileInDetailChecked(size_t kernel, const DimSizes &sizes,
   auto pending = start(kernel, *code, threads, Purpose::Explaining);
   if (!pending)
     return pending.takeError();
-  auto package = finish(kernel, **pending);
+  auto package = finish(kernel, *pending);
   if (!package)
     return package.takeError();
   return CodeDetails{std::move(*package), std::move((*pending)->fitting),
@@ -481,7 +583,7 @@ CUDAProgram::compileTogether(size_t kernel,
   }
   for (auto [code, variant] : llvm::zip(codes, variants)) {
     if (!code.found) {
-      auto package = finish(kernel, *code.pending);
+      auto package = finish(kernel, code.pending);
       if (!package) {
         llvm::consumeError(std::move(problem));
         return package.takeError();

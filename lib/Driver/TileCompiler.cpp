@@ -31,12 +31,12 @@ static std::string hashOps(nsa::KernelOp kernel) {
 
 TileCompiler::TileCompiler(mlir::ModuleOp module, ModuleImage image,
                            const CompileOptions &options, RoomCheck checkRoom,
-                           TargetKey describeTarget)
+                           TargetKey describeTarget, Settle settle)
     : image(std::move(image)), options(options),
       settings(llvm::cantFail(schedule::Settings::parse(options.schedule))),
       tunedSchedules(options.tuning.store, options.warn),
       checkRoom(std::move(checkRoom)),
-      describeTarget(std::move(describeTarget)) {
+      describeTarget(std::move(describeTarget)), settle(std::move(settle)) {
   for (auto kernel : module.getOps<nsa::KernelOp>()) {
     auto &names = dims.emplace_back();
     for (llvm::StringRef name : nsa::getSpecializedDims(kernel))
@@ -421,8 +421,8 @@ llvm::Error TileCompiler::explainLate(llvm::Error error,
 
 llvm::Expected<schedule::Settings>
 TileCompiler::compile(const Signature &signature, const Specialization &code,
-                      Finish finish) const {
-  auto fitting = compileToFit(signature, code, finish);
+                      Finish finish, const Settled &settled) const {
+  auto fitting = compileToFit(signature, code, finish, settled);
   if (fitting || code.tuned.empty())
     return fitting;
   std::string why =
@@ -431,14 +431,15 @@ TileCompiler::compile(const Signature &signature, const Specialization &code,
     options.warn(why);
   Specialization untuned = code;
   untuned.tuned.clear();
-  return compileToFit(signature, untuned, finish);
+  return compileToFit(signature, untuned, finish, /*settled=*/{});
 }
 
 llvm::Expected<schedule::Settings>
 TileCompiler::compileToFit(const Signature &signature,
-                           const Specialization &code, Finish finish) const {
+                           const Specialization &code, Finish finish,
+                           const Settled &settled) const {
   NoRoom noRoom;
-  const schedule::Settings used = getSettings(code);
+  const schedule::Settings used = settled ? *settled : getSettings(code);
   schedule::Settings fitting = used;
   llvm::Error error = compileWith(used, signature, code, finish, noRoom);
   if (error.isA<FatalError>())
@@ -453,6 +454,34 @@ TileCompiler::compileToFit(const Signature &signature,
                                : "";
   return addNote(std::move(error),
                  others + "target 'oracle' runs every program, slowly");
+}
+
+TileCompiler::Settled
+TileCompiler::relieve(const Signature &signature, const Specialization &code,
+                      const schedule::Settings &settings,
+                      llvm::ArrayRef<schedule::Spill> spills) const {
+  if (!code.tuned.empty())
+    return std::nullopt;
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  auto module = readSized(context, signature, code);
+  if (!module)
+    return std::nullopt;
+  return schedule::relieve(*module->getOps<nsa::KernelOp>().begin(),
+                           getGoal(code), settings, spills);
+}
+
+/// Without asking where the answer can't change.
+TileCompiler::Settled
+TileCompiler::findSettled(size_t kernel, const Signature &signature,
+                          const Specialization &code) const {
+  if (!settle || !code.tuned.empty())
+    return std::nullopt;
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  auto module = readSized(context, signature, code);
+  bool mayRelieve =
+      module && schedule::mayRelieve(*module->getOps<nsa::KernelOp>().begin(),
+                                     getGoal(code), getSettings(code));
+  return mayRelieve ? settle(kernel, code) : std::nullopt;
 }
 
 llvm::Error TileCompiler::compileExactly(const Signature &signature,
@@ -527,12 +556,12 @@ llvm::Error TileCompiler::hasRoom(mlir::ModuleOp module,
 }
 
 llvm::Expected<schedule::Settings>
-TileCompiler::fit(const Signature &signature,
-                  const Specialization &code) const {
-  return compile(signature, code,
-                 [&](mlir::ModuleOp module, mlir::TimingScope &) {
-                   return hasRoom(module, code);
-                 });
+TileCompiler::fit(const Signature &signature, const Specialization &code,
+                  const Settled &settled) const {
+  auto finish = [&](mlir::ModuleOp module, mlir::TimingScope &) {
+    return hasRoom(module, code);
+  };
+  return compile(signature, code, finish, settled);
 }
 
 llvm::Expected<schedule::Settings>
@@ -540,7 +569,8 @@ TileCompiler::fit(size_t kernel, const Signature &signature,
                   const llvm::StringMap<int64_t> &sizes,
                   std::optional<gpu::Device> device) const {
   auto code = specialize(kernel, signature, sizes, std::move(device), "tile");
-  return code ? fit(signature, *code) : code.takeError();
+  return code ? fit(signature, *code, findSettled(kernel, signature, *code))
+              : code.takeError();
 }
 
 llvm::Expected<std::string>
@@ -557,7 +587,8 @@ TileCompiler::print(size_t kernel, const Signature &signature,
     module.print(os);
     return hasRoom(module, *code);
   };
-  if (auto fitting = compile(signature, *code, finish); !fitting)
+  auto settled = findSettled(kernel, signature, *code);
+  if (auto fitting = compile(signature, *code, finish, settled); !fitting)
     return fitting.takeError();
   return text;
 }
@@ -570,7 +601,7 @@ TileCompiler::printSchedule(size_t kernel, const Signature &signature,
       specialize(kernel, signature, sizes, std::move(device), "schedule");
   if (!code)
     return code.takeError();
-  auto fitting = fit(signature, *code);
+  auto fitting = fit(signature, *code, findSettled(kernel, signature, *code));
   if (!fitting)
     return fitting.takeError();
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);

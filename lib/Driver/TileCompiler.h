@@ -5,6 +5,7 @@
 
 #include "ModuleImage.h"
 #include "nsacc/Driver/CompiledProgram.h"
+#include "nsacc/Schedule/Choose.h"
 #include "nsacc/Schedule/QueryCount.h"
 #include "llvm/ADT/StringMap.h"
 #include <functional>
@@ -54,10 +55,16 @@ public:
   /// target and what makes its code, as lines of text.
   using TargetKey = std::function<std::string(const Specialization &)>;
 
+  /// The settings to begin with, where they aren't those of `getSettings`: with
+  /// what registers have room for.
+  using Settled = std::optional<schedule::Settings>;
+  /// What compiling a kernel to the end says of them.
+  using Settle = std::function<Settled(size_t, const Specialization &)>;
+
   /// The options' schedule is one that can be read.
   TileCompiler(mlir::ModuleOp module, ModuleImage image,
                const CompileOptions &options, RoomCheck checkRoom,
-               TargetKey describeTarget);
+               TargetKey describeTarget, Settle settle = nullptr);
 
   /// What the code of a kernel depends on, of inputs with these sizes.
   llvm::Expected<Specialization>
@@ -117,14 +124,19 @@ public:
   using Finish =
       llvm::function_ref<llvm::Error(mlir::ModuleOp, mlir::TimingScope &)>;
 
+  /// See schedule::relieve. What was tuned is kept as it was measured.
+  Settled relieve(const Signature &signature, const Specialization &code,
+                  const schedule::Settings &settings,
+                  llvm::ArrayRef<schedule::Spill> spills) const;
+
   /// Calls `finish` with a module of one plan. Diagnostics, also those of
   /// `finish`, are a CompileError. Where `finish` says NoRoomError, it is
   /// called again with smaller tiles, unless the schedule names theirs; where
   /// what was tuned can't be compiled, without it, and a warning. Returns the
   /// schedule that had room.
-  llvm::Expected<schedule::Settings> compile(const Signature &signature,
-                                             const Specialization &code,
-                                             Finish finish) const;
+  llvm::Expected<schedule::Settings>
+  compile(const Signature &signature, const Specialization &code, Finish finish,
+          const Settled &settled = std::nullopt) const;
   /// The same with the tiles that are chosen or given alone. Without them,
   /// fails with a message, and no advice.
   llvm::Error compileExactly(const Signature &signature,
@@ -207,7 +219,10 @@ private:
   /// Later phases say what else is wrong.
   llvm::Error hasRoom(mlir::ModuleOp module, const Specialization &code) const;
   llvm::Expected<schedule::Settings> fit(const Signature &signature,
-                                         const Specialization &code) const;
+                                         const Specialization &code,
+                                         const Settled &settled = {}) const;
+  Settled findSettled(size_t kernel, const Signature &signature,
+                      const Specialization &code) const;
   static constexpr int64_t kAnyShared = std::numeric_limits<int64_t>::max();
 
   Queries findQueries(size_t kernel, const llvm::StringMap<int64_t> &sizes,
@@ -224,7 +239,8 @@ private:
                            mlir::TimingScope &timing) const;
   llvm::Expected<schedule::Settings> compileToFit(const Signature &signature,
                                                   const Specialization &code,
-                                                  Finish finish) const;
+                                                  Finish finish,
+                                                  const Settled &settled) const;
   llvm::Error compileWith(const schedule::Settings &settings,
                           const Signature &signature,
                           const Specialization &code, Finish finish,
@@ -274,6 +290,7 @@ private:
   TunedSchedules tunedSchedules;
   RoomCheck checkRoom;
   TargetKey describeTarget;
+  Settle settle;
   mutable std::mutex tunedMutex;
   mutable llvm::StringMap<std::optional<Found>> stored, foundNow;
   mutable llvm::StringMap<std::optional<TunedRule>> rules;

@@ -192,7 +192,7 @@ void Chooser::put(OpChoice &op, Field field, int64_t chosen,
     return op.set(field, chosen, reason);
   bool isShared = !given->op.empty() && given->op != op.name;
   op.set(field, given->value,
-         given->isDerived    ? "larger tiles have no room"
+         given->isDerived    ? given->reason
          : given->isModelled ? "the model of the device prefers it"
          : given->isTuned    ? "tuned"
          : isShared ? "given for '" + given->op + "', in the same program"
@@ -466,8 +466,14 @@ void Chooser::chooseMergeHeads(OpChoice &choice, int64_t group) {
 
 /// A warp's registers hold the sums of its 16 rows: of 256 channels, they take
 /// half of them.
-void Chooser::chooseChannels(OpChoice &choice) {
-  constexpr int64_t most = 256, unit = 16;
+void Chooser::chooseChannels(OpChoice &choice, const Scope &scope) {
+  constexpr int64_t unit = 16;
+  int64_t attends = llvm::count_if(scope.ops, [](ScoringOpInterface op) {
+    return isa<AttendOp>(op.getOperation());
+  });
+  // What one gave waits in registers while the next is computed.
+  bool isCrowded = attends > 1 && goal.queries != Queries::Few;
+  int64_t most = isCrowded ? 128 : 256;
   Value values = cast<AttendOp>(choice.op).getValue();
   auto type = cast<NamedTensorType>(values.getType());
   int64_t channels = getStaticSize(kernel, type.getDims().back()).value_or(0);
@@ -480,7 +486,9 @@ void Chooser::chooseChannels(OpChoice &choice) {
   put(choice, Field::Channels,
       isSliced ? llvm::alignTo(llvm::divideCeil(channels, slices), unit)
                : std::max<int64_t>(channels, 1),
-      "a thread's registers hold the sums of no more");
+      isCrowded ? "a thread's registers hold the sums of several attentions of "
+                  "no more"
+                : "a thread's registers hold the sums of no more");
 }
 
 /// Results for others in memory, of attentions whose readers let a call be cut.
@@ -529,11 +537,12 @@ llvm::Error Chooser::chooseAttend(OpChoice &choice) {
                  : "tokens share the keys of blocks that they selected");
   if (llvm::Error error = chooseSplits(choice, scope.group))
     return error;
-  chooseChannels(choice);
+  chooseChannels(choice, scope);
   chooseProgram(choice);
   if (llvm::Error error = chooseTile(choice, scope, tiling))
     return error;
   chooseMergeHeads(choice, scope.group);
+  choice.isMeasured = tiling.isMeasured;
   if (!goal.device)
     return llvm::Error::success();
   // Two blocks have room for the buffers that were chosen, and maybe for no
@@ -566,6 +575,7 @@ llvm::Error Chooser::chooseImportance(OpChoice &choice) {
   auto op = cast<ScoringOpInterface>(choice.op);
   Scope scope = getScope(choice.op, getQueryShape(kernel, op).group);
   Tiling tiling = tile(scope);
+  choice.isMeasured = tiling.isMeasured;
   chooseProgram(choice);
   return chooseTile(choice, scope, tiling);
 }

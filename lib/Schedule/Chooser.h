@@ -71,7 +71,7 @@ private:
   void chooseExact(OpChoice &choice, const Scope &scope);
   llvm::Error chooseSplits(OpChoice &choice, int64_t group);
   void chooseMergeHeads(OpChoice &choice, int64_t group);
-  void chooseChannels(OpChoice &choice);
+  void chooseChannels(OpChoice &choice, const Scope &scope);
   void chooseProgram(OpChoice &choice);
   void chooseResultChunks(llvm::MutableArrayRef<OpChoice> choices);
 

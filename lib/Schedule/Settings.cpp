@@ -35,19 +35,17 @@ const Setting *Settings::findForAll(Field field) const {
   return nullptr;
 }
 
-void Settings::set(StringRef op, Field field, int64_t value) {
+void Settings::set(StringRef op, Field field, int64_t value, StringRef reason) {
   isChanged = true;
-  for (Setting &setting : list)
-    if (setting.field == field && setting.op == op) {
-      setting.value = value;
-      setting.isDerived = true;
-      return;
-    }
-  Setting &setting = list.emplace_back();
+  auto found = llvm::find_if(list, [&](const Setting &setting) {
+    return setting.field == field && setting.op == op;
+  });
+  Setting &setting = found == list.end() ? list.emplace_back() : *found;
   setting.op = op.str();
   setting.field = field;
   setting.value = value;
   setting.isDerived = true;
+  setting.reason = reason.str();
 }
 
 void Settings::addOf(StringRef kernel, const Settings &fitting) {

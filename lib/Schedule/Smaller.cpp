@@ -1,4 +1,4 @@
-//===- Smaller.cpp - Tiles for ops that have no room ----------------------===//
+//===- Smaller.cpp - Tiles for ops that have no room or registers ---------===//
 
 #include "nsacc/Schedule/Choose.h"
 
@@ -95,4 +95,69 @@ std::optional<Settings> schedule::makeSmaller(KernelOp kernel, const Goal &goal,
       return settings;
   }
   return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Registers
+//===----------------------------------------------------------------------===//
+
+static Field getRelievedField(OpKind kind, bool isExact) {
+  return isExact ? Field::ExactKeys : getColumnField(kind);
+}
+
+/// Whether the op has tiles that the compiler chose, and by no measurement.
+static bool isRelievable(const OpChoice &op, const Settings &settings,
+                         Field field) {
+  if (op.kind == OpKind::Pool || op.kind == OpKind::Map || op.isMeasured)
+    return false;
+  return op.fields[static_cast<size_t>(field)] && !isGiven(op, settings, field);
+}
+
+/// A quarter of the keys for what a loop's step spills a little of, half of
+/// them for more; as many as the next product has.
+static int64_t getFewerKeys(int64_t keys, int64_t bytes) {
+  constexpr int64_t unit = 16, little = 512;
+  int64_t fewer = bytes <= little ? keys * 3 / 4 : keys / 2;
+  return std::max<int64_t>(llvm::alignDown(fewer, unit), unit);
+}
+
+std::optional<Settings> schedule::relieve(KernelOp kernel, const Goal &goal,
+                                          Settings settings,
+                                          ArrayRef<Spill> spills) {
+  llvm::Expected<KernelChoice> choice = choose(kernel, goal, settings);
+  if (!choice) {
+    llvm::consumeError(choice.takeError());
+    return std::nullopt;
+  }
+  bool isRelieved = false;
+  for (const Spill &spill : spills)
+    for (const OpChoice &op : choice->ops) {
+      Field field = getRelievedField(op.kind, spill.isExact);
+      if (!llvm::is_contained(spill.ops, op.name) ||
+          !isRelievable(op, settings, field))
+        continue;
+      int64_t now = op.get(field), fewer = getFewerKeys(now, spill.bytes);
+      if (fewer >= now)
+        continue;
+      settings.set(op.name, field, fewer,
+                   "of " + std::to_string(now) + ", a thread keeps " +
+                       std::to_string(spill.bytes) + " bytes in memory");
+      isRelieved = true;
+    }
+  return isRelieved ? std::optional(std::move(settings)) : std::nullopt;
+}
+
+bool schedule::mayRelieve(KernelOp kernel, const Goal &goal,
+                          const Settings &settings) {
+  llvm::Expected<KernelChoice> choice = choose(kernel, goal, settings);
+  if (!choice) {
+    llvm::consumeError(choice.takeError());
+    return false;
+  }
+  return llvm::any_of(choice->ops, [&](const OpChoice &op) {
+    auto hasChosen = [&](bool isExact) {
+      return isRelievable(op, settings, getRelievedField(op.kind, isExact));
+    };
+    return hasChosen(false) || hasChosen(true);
+  });
 }

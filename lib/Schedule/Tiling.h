@@ -17,6 +17,8 @@ struct Tiling {
   int64_t rows = kPartRows, keys = 64, warps = 0;
   std::string reason = "64 rows and 64 keys fit any kernel";
   int64_t blocksPerSM = 1, stages = 2;
+  /// Whether tiles of this kind were measured; see OpChoice.
+  bool isMeasured = false;
 };
 
 /// Instructions for a pair of query and key that its mask, score and weight

@@ -45,6 +45,9 @@ struct ChosenValue {
 /// The schedule of an op.
 struct OpChoice : ScheduledOp {
   PerField<ChosenValue> fields;
+  /// Whether tiles of this kind were the fastest that were measured, so that
+  /// nothing which can be counted makes them smaller.
+  bool isMeasured = false;
 
   int64_t get(Field field) const {
     return fields[static_cast<size_t>(field)]->value;
@@ -85,6 +88,26 @@ void warnOfUnread(mlir::ModuleOp module, const Goal &goal,
 std::optional<Settings> makeSmaller(nsa::KernelOp kernel, const Goal &goal,
                                     Settings settings,
                                     llvm::ArrayRef<std::string> names);
+
+/// Bytes of each thread's that a program keeps in memory for want of registers.
+struct Spill {
+  /// The ops that it computes.
+  std::vector<std::string> ops;
+  /// Whether it computes again what isn't finite.
+  bool isExact = false;
+  int64_t bytes = 0;
+};
+
+/// Settings with the next tiles that need fewer registers for the ops of these
+/// programs; none where all of their tiles were given or measured, or are the
+/// smallest.
+std::optional<Settings> relieve(nsa::KernelOp kernel, const Goal &goal,
+                                Settings settings,
+                                llvm::ArrayRef<Spill> spills);
+
+/// Whether `relieve` has anything to change for some spills.
+bool mayRelieve(nsa::KernelOp kernel, const Goal &goal,
+                const Settings &settings);
 
 /// Prints for each kernel what its choice stands on, the programs, and each op
 /// by its name: its fields, and why. Fails where the settings don't hold.

@@ -18,8 +18,9 @@ struct Setting {
   int64_t value;
   /// Columns of the op's and of the field's name in the text, from 1 on.
   size_t opColumn = 0, column = 0;
-  /// Set since, in place of what was given.
+  /// Set since, in place of what was given, for this reason.
   bool isDerived = false;
+  std::string reason = {};
   /// Measured to be faster than the compiler's choice, and given by nobody.
   bool isTuned = false;
   /// Of such: by the model of a device, without a measurement.
@@ -44,7 +45,8 @@ public:
   /// The same, if it is given for all ops.
   const Setting *findForAll(Field field) const;
   /// Sets a field of one op, in place of what is given.
-  void set(llvm::StringRef op, Field field, int64_t value);
+  void set(llvm::StringRef op, Field field, int64_t value,
+           llvm::StringRef reason = "larger tiles have no room");
 
   /// Adds what was set since in `fitting`, for ops of this kernel alone.
   void addOf(llvm::StringRef kernel, const Settings &fitting);

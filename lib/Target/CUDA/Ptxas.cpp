@@ -22,11 +22,10 @@ char NotAskedError::ID;
 // What it says
 //===----------------------------------------------------------------------===//
 
-/// Six registers that wait in memory, a row's sums during a product for
-/// instance, are no loss that smaller tiles would make good.
-static bool spillsMuch(const KernelReport &kernel) {
+unsigned KernelReport::getSpilledBytes() const {
   constexpr unsigned few = 24;
-  return kernel.spillStoreBytes > few || kernel.spillLoadBytes > few;
+  bool areMany = spillStoreBytes > few || spillLoadBytes > few;
+  return areMany ? spillStoreBytes + spillLoadBytes : 0;
 }
 
 /// "C7512" in a line about products that can't be in flight; else empty.
@@ -64,7 +63,7 @@ AssemblerReport::getLosses(const StringMap<std::string> &names) const {
     return name == names.end() ? ("'" + kernel + "'").str() : name->second;
   };
   for (const KernelReport &kernel : kernels)
-    if (spillsMuch(kernel))
+    if (kernel.getSpilledBytes() > 0)
       found.push_back(
           formatv("{0} has more values than registers: {1} bytes of each "
                   "thread's are stored and {2} loaded on the way: smaller "

@@ -19,6 +19,11 @@ struct KernelReport {
   unsigned registers = 0;
   unsigned spillStoreBytes = 0, spillLoadBytes = 0, stackBytes = 0;
   unsigned sharedBytes = 0, barriers = 0;
+
+  /// Bytes of each thread's that are stored for want of registers and loaded
+  /// again. Six registers that wait in memory, a row's sums during a product
+  /// for instance, are no loss that smaller tiles would make good: 0.
+  unsigned getSpilledBytes() const;
 };
 
 struct AssemblerReport {
