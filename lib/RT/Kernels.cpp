@@ -109,6 +109,8 @@ static ParameterBytes getPassed(const Package &package, const Plan &plan,
   for (const ExtraParameter &extra : launch.extra)
     passed.push_back(extra.kind == ExtraParameter::Kind::TensorMap
                          ? sizeof(driver::TensorMap)
+                     : extra.kind == ExtraParameter::Kind::FirstZ
+                         ? sizeof(uint32_t)
                          : word);
   return passed;
 }

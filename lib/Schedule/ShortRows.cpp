@@ -91,10 +91,10 @@ static SmallVector<ShortRule> getRules(int64_t channels, int64_t group) {
     rules.push_back({Queries::Short16x32, mostRows, mostKeys});
   }
   rules.push_back({Queries::Short64x32, 64});
-  if (!fillsGroups) {
+  if (!fillsGroups && isWide)
     rules.push_back({Queries::Short64x32, 512, fewKeys});
+  if (!fillsGroups)
     return rules;
-  }
   // Of two tiles of 128 rows, half of the second one would be for nothing.
   if (isNarrow || isWide)
     rules.push_back({Queries::Short64x64, 192, fewKeys, 129});
