@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <ctime>
 #include <tuple>
 
 using namespace nsacc::rt;
@@ -135,7 +136,13 @@ Problem HostRun::runLaunch(size_t index) {
   ++usage.launches;
   if (isEmpty(plan.launches[index], numbers))
     return std::nullopt;
-  if (!runPrograms(index)) {
+  std::clock_t start = usage.times ? std::clock() : 0;
+  bool isDone = runPrograms(index);
+  if (usage.times)
+    usage.times->push_back(
+        {plan.launches[index].kernel,
+         static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC});
+  if (!isDone) {
     isInterrupted = true;
     return "interrupted";
   }

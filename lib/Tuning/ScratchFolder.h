@@ -3,6 +3,7 @@
 #ifndef NSACC_LIB_TUNING_SCRATCHFOLDER_H
 #define NSACC_LIB_TUNING_SCRATCHFOLDER_H
 
+#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <string>
 

@@ -6,6 +6,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/LSP/Protocol.h"
+#include <algorithm>
 
 namespace nsacc {
 

@@ -10,6 +10,7 @@
 #include "nsacc/Frontend/Frontend.h"
 #include "nsacc/Frontend/Outline.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace nsacc;
 using namespace llvm;

@@ -165,8 +165,11 @@ static Error run(const Settings &settings) {
   double best = 0;
   std::vector<double> all;
   cpu::Usage usage;
+  std::vector<rt::LaunchTime> times;
   for (unsigned i = 0; i < settings.repeats; ++i) {
     cpu::Usage current;
+    std::vector<rt::LaunchTime> currentTimes;
+    current.times = &currentTimes;
     start = getSeconds();
     if (Error error =
             (*executable)->run(*tensors, settings.runOptions, &current))
@@ -176,14 +179,15 @@ static Error run(const Settings &settings) {
     if (i > 0 && seconds >= best)
       continue;
     best = seconds;
-    usage = std::move(current);
+    usage = current;
+    times = std::move(currentTimes);
   }
   outs() << format("run %.3f ms of processor time, %lld programs", best * 1e3,
                    static_cast<long long>(usage.programs));
   outs() << ", workspace " << usage.peakWorkspaceBytes << " bytes, stack "
          << (*executable)->getScratchBytes() << " bytes\n";
   if (settings.timing) {
-    for (const rt::LaunchTime &time : usage.times)
+    for (const rt::LaunchTime &time : times)
       outs() << time.kernel << format(": %.3f ms\n", time.seconds * 1e3);
     outs() << "all runs:";
     for (double seconds : all)

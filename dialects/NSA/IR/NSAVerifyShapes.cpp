@@ -2,6 +2,7 @@
 
 #include "NSA/IR/NSAVerify.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace nsacc::nsa;

@@ -29,11 +29,19 @@ struct HostOptions {
   std::function<bool()> isInterrupted = {};
 };
 
+/// Processor time of one launch, of all threads of the process.
+struct LaunchTime {
+  std::string kernel;
+  double seconds;
+};
+
 /// What one run took beyond inputs and results.
 struct HostUsage {
   int64_t peakWorkspaceBytes = 0;
   int64_t launches = 0;
   int64_t programs = 0; ///< points of grids
+  /// Where times go, if they are to be taken.
+  std::vector<LaunchTime> *times = nullptr;
 };
 
 /// Whether some of it is code for the processor that compiled it alone, which
