@@ -377,6 +377,8 @@ CUDAProgram::start(size_t kernel, const Specialization &code,
 llvm::Expected<rt::Package>
 CUDAProgram::finishCode(size_t kernel, PendingCode &pending) const {
   auto package = pending.compilation->finish();
+  // Its threads may be gone before it is.
+  pending.compilation.reset();
   pending.timing.stop();
   if (!package)
     return compiler.explainLate(package.takeError(), signatures[kernel],

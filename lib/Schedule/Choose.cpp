@@ -192,7 +192,8 @@ void Chooser::put(OpChoice &op, Field field, int64_t chosen,
     return op.set(field, chosen, reason);
   bool isShared = !given->op.empty() && given->op != op.name;
   op.set(field, given->value,
-         given->isDerived    ? given->reason
+         given->isDerived ? given->spills.empty() ? "larger tiles have no room"
+                                                  : given->spills
          : given->isModelled ? "the model of the device prefers it"
          : given->isTuned    ? "tuned"
          : isShared ? "given for '" + given->op + "', in the same program"
@@ -549,7 +550,8 @@ llvm::Error Chooser::chooseAttend(OpChoice &choice) {
   // others.
   bool givesBuffers = llvm::any_of(cut.getSharing(op), [&](Operation *each) {
     StringRef name = names.lookup(each);
-    return settings.find(name, Field::Keys) ||
+    const Setting *keys = settings.find(name, Field::Keys);
+    return (keys && keys->spills.empty()) ||
            settings.find(name, Field::Stages) ||
            settings.find(name, Field::QueryStages);
   });

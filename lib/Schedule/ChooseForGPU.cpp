@@ -93,8 +93,8 @@ static size_t countQueryTables(AttendOp attend) {
 /// are faster where the rows of a band see few keys beside their own, and in
 /// many long rows (6 % without a mask, 2 % with a causal one). At 1024 tokens
 /// they are 3 % slower, as their last tile has rows to spare.
-static std::optional<Tiling> tileDenseForWarpgroups(const Scope &scope,
-                                                    Queries queries) {
+static std::optional<Tiling> tileDenseForGroups(const Scope &scope,
+                                                Queries queries) {
   std::optional<DenseAttention> dense = findDenseAttention(scope);
   if (!dense)
     return std::nullopt;
@@ -159,6 +159,31 @@ static std::optional<Tiling> tileDenseForWarpgroups(const Scope &scope,
                       : "up to 256 channels and a mask that isn't ranges of "
                         "keys"};
   return std::nullopt;
+}
+
+/// As many keys as two warpgroups have registers for, beside sums, where values
+/// of each pair wait for those of others: a table's, for instance. Of 128 rows
+/// a thread has half as many pairs as a tile has keys. With 128 to 32 keys, 64
+/// to 128 channels, one or two tables, logarithms and cosines, ptxas spilled
+/// where more were kept.
+static std::optional<Tiling> tileDenseForWarpgroups(const Scope &scope,
+                                                    Queries queries) {
+  constexpr int64_t mostHalves = 656, unit = 16;
+  std::optional<Tiling> tiling = tileDenseForGroups(scope, queries);
+  int64_t held = 0, keys = tiling ? tiling->keys : 0,
+          channels = scope.getChannels();
+  for (ScoringOpInterface op : scope.ops)
+    held = std::max(held, countHeldHalves(op));
+  if (held == 0 || keys == 0 || queries == Queries::Few)
+    return tiling;
+  // Of wider heads, whose tiles have fewer, half of them.
+  int64_t least = channels > 128 ? llvm::alignDown(keys / 2, unit) : unit;
+  while (tiling->keys > std::max(least, unit) &&
+         tiling->keys * (2 + held) + channels * 9 / 4 > mostHalves)
+    tiling->keys -= unit;
+  if (tiling->keys != keys)
+    tiling->reason += "; fewer keys, as values of pairs wait in registers";
+  return tiling;
 }
 
 bool schedule::fitsUnion(AttendOp selecting, int64_t group, int64_t tokens,
@@ -397,10 +422,13 @@ static Tiling chooseTiling(const Scope &scope, nsatile::LoopOrder order,
 }
 
 /// What records of benchmarks are about (benchmarks/dense.json, sparse.json):
-/// halves, and no more than products, masks of ranges and short weights.
+/// halves, and no more than products, masks of one range and short weights.
 static bool isMeasured(const Scope &scope) {
   int64_t channels = scope.getChannels();
   bool selects = scope.findSelecting() != nullptr;
+  auto isOneRange = [](const MaskInfo &mask) {
+    return mask.isExact() && mask.intervals.size() <= 1;
+  };
   auto isKnown = [&](ScoringOpInterface op) {
     auto attend = dyn_cast<AttendOp>(op.getOperation());
     if (!attend)
@@ -412,7 +440,7 @@ static bool isMeasured(const Scope &scope) {
         });
     return areHalves && attend.getScore().empty() &&
            (attend.getWeight().empty() || isShort(attend.getWeight())) &&
-           analyzeMask(attend).isExact();
+           isOneRange(analyzeMask(attend));
   };
   bool areWidths = selects ? channels == 64 || channels == 128
                            : scope.ops.size() == 1 && channels <= 256;

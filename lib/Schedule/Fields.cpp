@@ -75,7 +75,8 @@ static constexpr FieldInfo kFields[] = {
      "CPU 64 rows, under `block_major` as many as keep 128 KiB of "
      "accumulators and 65536 indices; sm_80 64 or 128 rows; sm_90a 64, 128 or "
      "192 rows; dense attentions of short batch rows of up to 128 channels 16, "
-     "64 or 128 on GPUs; a topk at most 64 rows, and with method=threshold as many as "
+     "64 or 128 on GPUs; a topk at most 64 rows, and with method=threshold as "
+     "many as "
      "lists of candidates have room: 128 KiB, or 64 where scores are read from "
      "memory"},
     {Field::Keys,
@@ -89,7 +90,8 @@ static constexpr FieldInfo kFields[] = {
      std::nullopt,
      "keys of a tile; of an importance, entries at a time where it is a result",
      "CPU 64; sm_80 32 to 128, sm_90a 32 to 128 by channels, mask and warps, "
-     "from 16 on for short batch rows; fewer where a pair's scalar code is long"},
+     "from 16 on for short batch rows; fewer where a pair's scalar code is "
+     "long"},
     {Field::Blocks,
      "blocks",
      bit(OpKind::TopK),

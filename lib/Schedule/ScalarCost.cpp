@@ -35,9 +35,11 @@ static int64_t countInstructions(Operation &op) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What a value differs by.
+/// What a value differs by within a tile, which is of one batch row.
 struct Variation {
   bool queries = false, keys = false;
+
+  bool isOfPair() const { return queries && keys; }
 };
 } // namespace
 
@@ -77,50 +79,71 @@ static bool isBlockOfKeys(nsa::ScoringOpInterface scoring, Operation &op,
              0;
 }
 
-static int64_t countPairInstructions(nsa::ScoringOpInterface op,
-                                     Region &region) {
+using ScalarVisitor = llvm::function_ref<void(Operation &, Variation, int64_t)>;
+
+/// Calls `visit` with each op, what it differs by, and how many assertions it
+/// has.
+static void visitScalarCode(nsa::ScoringOpInterface op, Region &region,
+                            ScalarVisitor visit) {
   if (region.empty())
-    return 0;
+    return;
   // A pair's score perhaps, then b, h, t, i and j. A tile has one b.
   constexpr unsigned places = 5;
   Block &body = region.front();
   llvm::DenseMap<Value, Variation> variations;
   unsigned scores = body.getNumArguments() - places;
   for (auto [index, argument] : llvm::enumerate(body.getArguments()))
-    variations[argument] = {index < scores + places - 1 && index != scores,
+    variations[argument] = {index != scores && index < scores + places - 1,
                             index < scores || index == scores + places - 1};
   auto named = nsa::ScalarPlaces::get(op, region, scores);
-  int64_t count = 0;
-  nsa::ScoringOpInterface scoring = op;
   Value key = body.getArguments().back();
-  for (Operation &op : body.without_terminator()) {
+  for (Operation &each : body.without_terminator()) {
     Variation variation;
-    if (isBlockOfKeys(scoring, op, key))
+    if (isBlockOfKeys(op, each, key))
       continue;
-    for (Value operand : op.getOperands()) {
+    for (Value operand : each.getOperands()) {
       Variation of = variations.lookup(operand);
       variation.queries |= of.queries;
       variation.keys |= of.keys;
     }
-    for (Value result : op.getResults())
+    for (Value result : each.getResults())
       variations[result] = variation;
-    bool isOfPair = variation.queries && variation.keys;
-    if (isOfPair)
-      count += countInstructions(op);
-    // Which pairs need a value is a matter of pairs, whatever it differs by,
-    // once a value that all have isn't there.
-    if (!variation.queries && !variation.keys)
-      continue;
-    count +=
-        countAssertions(op, named) * (isOfPair ? kHeldAssertion : kAssertion);
+    visit(each, variation, countAssertions(each, named));
   }
-  return count;
+}
+
+static void visitScalarCode(nsa::ScoringOpInterface op, ScalarVisitor visit) {
+  for (Region *region : {&op.getMask(), &op.getScore(), &op.getWeight()})
+    visitScalarCode(op, *region, visit);
 }
 
 int64_t nsacc::countPairInstructions(nsa::ScoringOpInterface op) {
-  return ::countPairInstructions(op, op.getMask()) +
-         ::countPairInstructions(op, op.getScore()) +
-         ::countPairInstructions(op, op.getWeight());
+  int64_t count = 0;
+  visitScalarCode(op, [&](Operation &each, Variation by, int64_t assertions) {
+    if (by.isOfPair())
+      count += ::countInstructions(each);
+    // Which pairs need a value is a matter of pairs, whatever it differs by,
+    // once a value that all have isn't there.
+    if (by.queries || by.keys)
+      count += assertions * (by.isOfPair() ? kHeldAssertion : kAssertion);
+  });
+  return count;
+}
+
+int64_t nsacc::countHeldHalves(nsa::ScoringOpInterface op) {
+  int64_t count = 0;
+  visitScalarCode(op, [&](Operation &each, Variation by, int64_t assertions) {
+    if (!by.isOfPair())
+      return;
+    count += 2 * assertions +
+             llvm::TypeSwitch<Operation *, int64_t>(&each)
+                 .Case<math::SinOp, math::CosOp>([](Operation *) { return 3; })
+                 .Case([](nsa::TableReadOp) { return 2; })
+                 .Case<math::LogOp, math::Log2Op, math::PowFOp>(
+                     [](Operation *) { return 1; })
+                 .Default([](Operation *) { return 0; });
+  });
+  return count;
 }
 
 bool nsacc::isShort(Region &region) {

@@ -35,7 +35,7 @@ const Setting *Settings::findForAll(Field field) const {
   return nullptr;
 }
 
-void Settings::set(StringRef op, Field field, int64_t value, StringRef reason) {
+void Settings::set(StringRef op, Field field, int64_t value, StringRef spills) {
   isChanged = true;
   auto found = llvm::find_if(list, [&](const Setting &setting) {
     return setting.field == field && setting.op == op;
@@ -45,7 +45,7 @@ void Settings::set(StringRef op, Field field, int64_t value, StringRef reason) {
   setting.field = field;
   setting.value = value;
   setting.isDerived = true;
-  setting.reason = reason.str();
+  setting.spills = spills.str();
 }
 
 void Settings::addOf(StringRef kernel, const Settings &fitting) {

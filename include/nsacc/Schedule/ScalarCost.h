@@ -13,6 +13,11 @@ namespace nsacc {
 /// doesn't count: it's computed once for a tile.
 int64_t countPairInstructions(nsa::ScoringOpInterface op);
 
+/// How many values of each pair wait in a thread's registers beside its score
+/// until all of the thread's pairs are computed, in halves of a value: what is
+/// read of tables, which pairs lack an element, and parts of long functions.
+int64_t countHeldHalves(nsa::ScoringOpInterface op);
+
 /// Whether code of a pair is a few instructions of a GPU that multiplies in 16
 /// bits, silu(s) / D for one. What is the same for all pairs doesn't count.
 bool isShort(mlir::Region &region);

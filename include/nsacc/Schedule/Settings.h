@@ -18,9 +18,10 @@ struct Setting {
   int64_t value;
   /// Columns of the op's and of the field's name in the text, from 1 on.
   size_t opColumn = 0, column = 0;
-  /// Set since, in place of what was given, for this reason.
+  /// Set since, in place of what was given.
   bool isDerived = false;
-  std::string reason = {};
+  /// Of such: for want of registers, with the reason; empty: of room.
+  std::string spills = {};
   /// Measured to be faster than the compiler's choice, and given by nobody.
   bool isTuned = false;
   /// Of such: by the model of a device, without a measurement.
@@ -46,7 +47,7 @@ public:
   const Setting *findForAll(Field field) const;
   /// Sets a field of one op, in place of what is given.
   void set(llvm::StringRef op, Field field, int64_t value,
-           llvm::StringRef reason = "larger tiles have no room");
+           llvm::StringRef spills = "");
 
   /// Adds what was set since in `fitting`, for ops of this kernel alone.
   void addOf(llvm::StringRef kernel, const Settings &fitting);
