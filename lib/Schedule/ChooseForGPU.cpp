@@ -300,7 +300,8 @@ tileForSelections(const Scope &scope, bool warpgroups, Queries queries) {
     if (llvm::any_of(selecting,
                      [&](AttendOp each) { return getKeys(each) == unfit; }))
       tiling.keys = fit;
-    // What waits for memory has as many keys on their way with small blocks.
+    // Few queries wait for memory: as many keys are on their way with small
+    // blocks.
     constexpr int64_t usual = 64, most = 8;
     int64_t keys = usual;
     for (AttendOp each : selecting)

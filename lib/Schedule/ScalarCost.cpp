@@ -122,8 +122,8 @@ int64_t nsacc::countPairInstructions(nsa::ScoringOpInterface op) {
   visitScalarCode(op, [&](Operation &each, Variation by, int64_t assertions) {
     if (by.isOfPair())
       count += ::countInstructions(each);
-    // Which pairs need a value is a matter of pairs, whatever it differs by,
-    // once a value that all have isn't there.
+    // A value that all pairs of a tile have is looked at once. Which pairs need
+    // another one is a matter of pairs, whatever it differs by.
     if (by.queries || by.keys)
       count += assertions * (by.isOfPair() ? kHeldAssertion : kAssertion);
   });

@@ -523,7 +523,7 @@ LogicalResult TopOp::verify() {
   return success();
 }
 
-/// What ops over lists in memory have in common.
+/// Verifies what ops over lists in memory have in common.
 template <typename OpTy> static LogicalResult verifyListsAlong(OpTy op) {
   MemRefType type = op.getLists().getType();
   int64_t along = op.getAlong();

@@ -143,7 +143,7 @@ Value EntryLoop::getStep(OpBuilder &builder, Value index, int64_t distance,
   return arith::MinSIOp::create(builder, loc, later, last);
 }
 
-/// What the first step is given.
+/// Reads the values that the first step is given.
 SmallVector<Value> EntryLoop::readFirst(OpBuilder &builder, Value last) {
   SmallVector<Value> values;
   for (const Entry &entry : entries)
@@ -162,8 +162,8 @@ SmallVector<Value> EntryLoop::readFirst(OpBuilder &builder, Value last) {
   return values;
 }
 
-/// What step `index` hands on: what it was given, moved on by a step, and what
-/// it reads itself.
+/// Gives the values that step `index` hands on: those that it was given, moved
+/// on by a step, and those that it reads itself.
 SmallVector<Value> EntryLoop::readNext(OpBuilder &builder, Value index,
                                        Value last, ValueRange carried) {
   SmallVector<Value> values;

@@ -226,7 +226,7 @@ private:
         });
   }
 
-  /// Where the list of a row begins, and whether it has one.
+  /// Finds the place at which a row's list begins, and whether it has one.
   std::pair<SmallVector<Value>, Value> findList(Value row) {
     Value heads = constant(op.getHeads());
     Value token = make<arith::DivUIOp>(row, heads);

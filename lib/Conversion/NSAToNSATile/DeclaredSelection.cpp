@@ -158,7 +158,7 @@ static RowGrid getGrid(PlanBuilder &plan, SelectionType type, int64_t width) {
           .tokens = countLists(width)};
 }
 
-/// Of lists as wide as `top`.
+/// Entries that a program has of lists as wide as `top`.
 static int64_t getWidth(int64_t top, bool isOrdered) {
   constexpr int64_t most = 512;
   return isOrdered ? top : std::min(top, most);

@@ -41,8 +41,8 @@ KeyTiling Attention::getBlockTiling() {
   return KeyTiling::ofBlocks(getSelectionType().getBlock(), schedule.getKeys());
 }
 
-/// Of the same keys whatever program's tiles they are cut into; a block in one
-/// where pieces of so many keys don't fill it.
+/// Counts pieces of a block that have the same keys whatever program's tiles
+/// they are cut into: one where pieces of so many keys don't fill it.
 int64_t Attention::getPieces(int64_t keys) {
   int64_t block = getSelectionType().getBlock();
   return block % keys == 0 ? block / keys : 1;
