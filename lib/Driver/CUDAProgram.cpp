@@ -43,7 +43,7 @@ struct PendingCode {
   std::vector<std::string> losses;
   /// "file:3:7: " for the statement of each kernel.
   llvm::StringMap<std::string> names;
-  /// What each kernel computes; the bytes are those of `report`.
+  /// Names the ops of each kernel; the bytes are those of `report`.
   llvm::StringMap<schedule::Spill> computed;
 
   /// The kernels that lack registers, when code is there.
@@ -279,7 +279,7 @@ static std::string describe(nsatile::ProgramOp program, bool isExact,
          (isExact ? ", which runs only where a result isn't finite," : "");
 }
 
-/// What the kernels of a module are in the program, and in messages.
+/// Names the ops of a module's kernels, and their places for messages.
 static void describePrograms(mlir::ModuleOp module, PendingCode &pending) {
   llvm::StringSet<> exact;
   for (auto program : module.getOps<nsatile::ProgramOp>())

@@ -58,7 +58,7 @@ public:
   /// The settings to begin with, where they aren't those of `getSettings`: with
   /// what registers have room for.
   using Settled = std::optional<schedule::Settings>;
-  /// What compiling a kernel to the end says of them.
+  /// Compiles a kernel to the end to find them.
   using Settle = std::function<Settled(size_t, const Specialization &)>;
 
   /// The options' schedule is one that can be read.

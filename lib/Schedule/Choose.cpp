@@ -472,7 +472,7 @@ void Chooser::chooseChannels(OpChoice &choice, const Scope &scope) {
   int64_t attends = llvm::count_if(scope.ops, [](ScoringOpInterface op) {
     return isa<AttendOp>(op.getOperation());
   });
-  // What one gave waits in registers while the next is computed.
+  // Sums of one wait in registers while the next is computed.
   bool isCrowded = attends > 1 && goal.queries != Queries::Few;
   int64_t most = isCrowded ? 128 : 256;
   Value values = cast<AttendOp>(choice.op).getValue();

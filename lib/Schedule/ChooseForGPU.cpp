@@ -161,11 +161,11 @@ static std::optional<Tiling> tileDenseForGroups(const Scope &scope,
   return std::nullopt;
 }
 
-/// As many keys as two warpgroups have registers for, beside sums, where values
-/// of each pair wait for those of others: a table's, for instance. Of 128 rows
-/// a thread has half as many pairs as a tile has keys. With 128 to 32 keys, 64
-/// to 128 channels, one or two tables, logarithms and cosines, ptxas spilled
-/// where more were kept.
+/// Takes as many keys as two warpgroups have registers for, beside sums, where
+/// values of each pair wait for those of others: a table's, for instance. Of
+/// 128 rows a thread has half as many pairs as a tile has keys. With 128 to 32
+/// keys, 64 to 128 channels, one or two tables, logarithms and cosines, ptxas
+/// spilled where more were kept.
 static std::optional<Tiling> tileDenseForWarpgroups(const Scope &scope,
                                                     Queries queries) {
   constexpr int64_t mostHalves = 656, unit = 16;
@@ -176,7 +176,7 @@ static std::optional<Tiling> tileDenseForWarpgroups(const Scope &scope,
     held = std::max(held, countHeldHalves(op));
   if (held == 0 || keys == 0 || queries == Queries::Few)
     return tiling;
-  // Of wider heads, whose tiles have fewer, half of them.
+  // Tiles of wider heads have few keys: half of them fit.
   int64_t least = channels > 128 ? llvm::alignDown(keys / 2, unit) : unit;
   while (tiling->keys > std::max(least, unit) &&
          tiling->keys * (2 + held) + channels * 9 / 4 > mostHalves)
@@ -422,8 +422,9 @@ static Tiling chooseTiling(const Scope &scope, nsatile::LoopOrder order,
   return shorten(chosen.value_or(Tiling()), scope);
 }
 
-/// What records of benchmarks are about (benchmarks/dense.json, sparse.json):
-/// halves, and no more than products, masks of one range and short weights.
+/// Whether records of benchmarks are about such code (benchmarks/dense.json,
+/// sparse.json): halves, and no more than products, masks of one range and
+/// short weights.
 static bool isMeasured(const Scope &scope) {
   int64_t channels = scope.getChannels();
   bool selects = scope.findSelecting() != nullptr;

@@ -108,7 +108,8 @@ static Field getRelievedField(OpKind kind, bool isExact) {
 /// Whether the op has tiles that the compiler chose, and by no measurement.
 static bool isRelievable(const OpChoice &op, const Settings &settings,
                          Field field) {
-  if (op.kind == OpKind::Pool || op.kind == OpKind::Map || op.isMeasured)
+  // Blocks of a top-k are as many as its lists were measured with.
+  if (!isa<ScoringOpInterface>(op.op) || op.isMeasured)
     return false;
   return op.fields[static_cast<size_t>(field)] && !isGiven(op, settings, field);
 }

@@ -13,9 +13,10 @@ namespace nsacc {
 /// doesn't count: it's computed once for a tile.
 int64_t countPairInstructions(nsa::ScoringOpInterface op);
 
-/// How many values of each pair wait in a thread's registers beside its score
-/// until all of the thread's pairs are computed, in halves of a value: what is
-/// read of tables, which pairs lack an element, and parts of long functions.
+/// Counts the values of each pair that wait in a thread's registers beside its
+/// score until all of the thread's pairs are computed, in halves of a value:
+/// what is read of tables, which pairs lack an element, and parts of long
+/// functions.
 int64_t countHeldHalves(nsa::ScoringOpInterface op);
 
 /// Whether code of a pair is a few instructions of a GPU that multiplies in 16

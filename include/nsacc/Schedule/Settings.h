@@ -20,7 +20,7 @@ struct Setting {
   size_t opColumn = 0, column = 0;
   /// Set since, in place of what was given.
   bool isDerived = false;
-  /// Of such: for want of registers, with the reason; empty: of room.
+  /// Says why, where it was set for want of registers; empty: of room.
   std::string spills = {};
   /// Measured to be faster than the compiler's choice, and given by nobody.
   bool isTuned = false;

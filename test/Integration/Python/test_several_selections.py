@@ -63,8 +63,7 @@ def test_tiles_fit_the_widest(target, is_swapped, tmp_path):
     attends = re.findall(r"\(attend at .*order=union, tokens=(\d+)", found.stdout)
     assert attends == ["8", "8"]
     found = nsacc(*arguments, "--emit", "tile", "--schedule", "tokens=16")
-    assert ("may select 8192 blocks, and order=union lists at most 4096; "
-            "set tokens=8") in found.stderr
+    assert "may select 8192 blocks, and order=union lists at most 4096" in found.stderr
 
 
 @pytest.mark.parametrize("result", RESULTS)
