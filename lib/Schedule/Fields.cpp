@@ -233,8 +233,7 @@ static constexpr FieldInfo kFields[] = {
      "channels of values that a program has; programs side by side have the "
      "others, and compute the scores again",
      "all; on GPUs at most 256, and 128 where several attentions share a "
-     "program "
-     "and queries aren't few: registers hold the sums of no more"},
+     "program and queries aren't few: registers hold the sums of no more"},
     {Field::Program, "program",
      kQueryTiles | bit(OpKind::Pool) | bit(OpKind::Map), false, false, 0, 1,
      kPrograms, std::nullopt,
