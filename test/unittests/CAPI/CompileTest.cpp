@@ -64,7 +64,7 @@ TEST(Compile, ProgramsKeepTheirWarnings) {
   EXPECT_THAT(nsacc_diagnostic_text(nullptr), IsNull());
 }
 
-// A program with errors has its warnings among them, in order of place.
+// A program with errors has its warnings behind them.
 TEST(Compile, ErrorsComeWithWarnings) {
   Compiled result = compile("kernel f(q: [B, H, T, D]) -> [B, H, T, D] {\n"
                             "  x = attend(q, q, q);\n"
@@ -75,7 +75,7 @@ TEST(Compile, ErrorsComeWithWarnings) {
   ASSERT_EQ(nsacc_error_num_diagnostics(result.error.get()), 2u);
   EXPECT_EQ(
       nsacc_diagnostic_severity(nsacc_error_diagnostic(result.error.get(), 0)),
-      NSACC_SEVERITY_WARNING);
+      NSACC_SEVERITY_ERROR);
   EXPECT_THAT(nsacc_error_text(result.error.get()),
               AllOf(HasSubstr("warning: "), HasSubstr("error: ")));
 }

@@ -237,7 +237,9 @@ TEST_F(ModelTest, StepsAreThoseOfAllRowsAndHeads) {
     // Four tiles of each row and head, of three steps in half of them.
     EXPECT_EQ(found.ops[0].tiles, 16);
     EXPECT_EQ(found.ops[0].steps, 8 * 3);
-    EXPECT_EQ(found.seconds, predictWith("j < 40 * b").seconds);
+    // A tile has one batch row, but not one head: its mask is of each pair.
+    double seconds = predictWith("j < 40 * b").seconds;
+    EXPECT_NEAR(found.seconds, seconds, 0.01 * seconds);
   }
 }
 
