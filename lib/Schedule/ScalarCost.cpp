@@ -37,7 +37,8 @@ static int64_t countInstructions(Operation &op) {
 namespace {
 /// What a value differs by within a tile, which is of one batch row.
 struct Variation {
-  bool queries = false, keys = false;
+  /// Only by the block that the tile's keys are of: `blocks`.
+  bool queries = false, keys = false, blocks = false;
 
   bool isOfPair() const { return queries && keys; }
 };
@@ -94,15 +95,19 @@ static void visitScalarCode(nsa::ScoringOpInterface op, Region &region,
   unsigned scores = body.getNumArguments() - places;
   for (auto [index, argument] : llvm::enumerate(body.getArguments()))
     variations[argument] = {index != scores && index < scores + places - 1,
-                            index < scores || index == scores + places - 1};
+                            index < scores || index == scores + places - 1,
+                            false};
   auto named = nsa::ScalarPlaces::get(op, region, scores);
   Value key = body.getArguments().back();
   for (Operation &each : body.without_terminator()) {
     Variation variation;
-    if (isBlockOfKeys(op, each, key))
+    if (isBlockOfKeys(op, each, key)) {
+      variations[each.getResult(0)].blocks = true;
       continue;
+    }
     for (Value operand : each.getOperands()) {
       Variation of = variations.lookup(operand);
+      variation.blocks |= of.blocks;
       variation.queries |= of.queries;
       variation.keys |= of.keys;
     }
@@ -122,9 +127,9 @@ int64_t nsacc::countPairInstructions(nsa::ScoringOpInterface op) {
   visitScalarCode(op, [&](Operation &each, Variation by, int64_t assertions) {
     if (by.isOfPair())
       count += ::countInstructions(each);
-    // A value that all pairs of a tile have is looked at once. Which pairs need
-    // another one is a matter of pairs, whatever it differs by.
-    if (by.queries || by.keys)
+    // A value of a tile's block is looked at once. Which pairs need another one
+    // is a matter of pairs, whatever it differs by.
+    if (by.queries || by.keys || !by.blocks)
       count += assertions * (by.isOfPair() ? kHeldAssertion : kAssertion);
   });
   return count;

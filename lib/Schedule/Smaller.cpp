@@ -1,6 +1,7 @@
 //===- Smaller.cpp - Tiles for ops that have no room or registers ---------===//
 
 #include "nsacc/Schedule/Choose.h"
+#include "nsacc/Schedule/ScalarCost.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -106,10 +107,15 @@ static Field getRelievedField(OpKind kind, bool isExact) {
 }
 
 /// Whether the op has tiles that the compiler chose, and by no measurement.
+/// Code that is longer for a pair takes ptxas half a minute at a time, and has
+/// few keys as it is.
 static bool isRelievable(const OpChoice &op, const Settings &settings,
                          Field field) {
+  constexpr int64_t mostInstructions = 1024;
   // Blocks of a top-k are as many as its lists were measured with.
-  if (!isa<ScoringOpInterface>(op.op) || op.isMeasured)
+  auto scoring = dyn_cast<ScoringOpInterface>(op.op);
+  if (!scoring || op.isMeasured ||
+      nsacc::countPairInstructions(scoring) > mostInstructions)
     return false;
   return op.fields[static_cast<size_t>(field)] && !isGiven(op, settings, field);
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -100,7 +101,9 @@ def test_few_queries_fill_a_product(page, count, group):
     """Whatever pages and heads are, 64 rows or nearly so walk lists that are cut into parts."""
     program = nsacc.compile(PAGED, target="sm_90a", page=page, pages=count)
     text = program.ir("schedule", **{**SIZES, "S": page * count, "HQ": 4 * group, "P": count})
-    assert f"order=union, tokens={64 // group}, keys=64, splits=auto" in text
+    # Where the heads of a token don't divide 64 rows, ptxas has no registers for 64 keys.
+    keys = "64" if 64 % group == 0 else "(48|64)"
+    assert re.search(f"order=union, tokens={64 // group}, keys={keys}, splits=auto", text)
     assert "warps=4, blocks_per_sm=2" in text
     assert f"stages={min(8, 128 // min(64, max(page, 16)))}," in text
 
