@@ -35,7 +35,7 @@ static int64_t countInstructions(Operation &op) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What a value differs by within a tile, which is of one batch row.
+/// Positions that a value depends on within a tile, which is of one batch row.
 struct Variation {
   /// Only by the block that the tile's keys are of: `blocks`.
   bool queries = false, keys = false, blocks = false;

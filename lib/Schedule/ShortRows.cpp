@@ -78,7 +78,7 @@ static SmallVector<ShortRule> getRules(int64_t channels, int64_t group) {
   const bool fillsGroups = 64 % group == 0;
   // Such rows of one warp take memory's time with up to so many keys.
   const int64_t mostRows = isNarrow ? 32 : 16, mostKeys = 256;
-  // What was measured of longer ones.
+  // Longer rows were measured up to these.
   const int64_t shortRows = 1024, fewKeys = 512;
   SmallVector<ShortRule> rules;
   rules.push_back(
@@ -95,7 +95,7 @@ static SmallVector<ShortRule> getRules(int64_t channels, int64_t group) {
     rules.push_back({Queries::Short64x32, 512, fewKeys});
   if (!fillsGroups)
     return rules;
-  // Of two tiles of 128 rows, half of the second one would be for nothing.
+  // The second tile of 128 rows would be half empty.
   if (isNarrow || isWide)
     rules.push_back({Queries::Short64x64, 192, fewKeys, 129});
   if (!isWide)

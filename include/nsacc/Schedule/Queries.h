@@ -9,8 +9,8 @@
 
 namespace nsacc {
 
-/// What code of a kernel is chosen for where it depends on how many queries
-/// there are. It is right for any number.
+/// The calls that code of a kernel is chosen for, by how many queries they
+/// have. The code is right for any number.
 enum class Queries {
   Any,
   /// Their tiles don't keep a GPU busy, and keys are many.

@@ -79,7 +79,7 @@ private:
                          const llvm::StringMap<int64_t> &sizes) {
     return dim.name.empty() ? dim.size : sizes.lookup(dim.name);
   }
-  /// Of keys and values.
+  /// The wider ones of keys and of values.
   int64_t getChannels(const llvm::StringMap<int64_t> &sizes) const;
   /// Adds the cases of short rows: the smaller tiles first.
   void addShort(std::vector<Case> &cases,

@@ -101,7 +101,7 @@ def test_few_queries_fill_a_product(page, count, group):
     """Whatever pages and heads are, 64 rows or nearly so walk lists that are cut into parts."""
     program = nsacc.compile(PAGED, target="sm_90a", page=page, pages=count)
     text = program.ir("schedule", **{**SIZES, "S": page * count, "HQ": 4 * group, "P": count})
-    # Where the heads of a token don't divide 64 rows, ptxas has no registers for 64 keys.
+    # ptxas has no registers for 64 keys if the heads of a token don't divide 64 rows.
     keys = "64" if 64 % group == 0 else "(48|64)"
     assert re.search(f"order=union, tokens={64 // group}, keys={keys}, splits=auto", text)
     assert "warps=4, blocks_per_sm=2" in text

@@ -206,8 +206,7 @@ TEST_F(CUDAVariantsTest, SizesAreGuards) {
                           "T * B * HQ >= 262144"));
 }
 
-// How long each ragged row is stands in its offsets, on the device: the average
-// tells.
+// Lengths of ragged rows stand on the device: their average tells.
 TEST_F(CUDAVariantsTest, RaggedRowsAreShortOnAverage) {
   compile(R"(
 kernel packed(q: [ragged T, HQ, D], k: [ragged T, H, D], v: [ragged T, H, DV])
