@@ -12,7 +12,7 @@ namespace nsacc {
 /// of the language.
 std::optional<llvm::lsp::Hover> findHover(llvm::StringRef text,
                                           llvm::lsp::Position place);
-/// Where the program gives the name at a place.
+/// The place in the program that gives the name at a place.
 std::optional<llvm::lsp::Location>
 findDefinition(const llvm::lsp::URIForFile &uri, llvm::StringRef text,
                llvm::lsp::Position place);

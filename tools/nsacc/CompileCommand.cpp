@@ -35,7 +35,7 @@ struct Goal {
   bool isPackage = false;
   /// What is chosen of schedules, as text.
   bool isSchedule = false;
-  /// What processors run, as text.
+  /// A processor's assembly, as text.
   bool isAssembly = false;
 
   bool isForGPU() const { return isPart || phase > Phase::Tile; }
@@ -218,44 +218,54 @@ compilePackage(Program &program, const CompileFlags &flags,
   return combinePackages(packages);
 }
 
+namespace {
+/// The kernel that is asked for, and the sizes of --dims.
+struct Call {
+  nsa::KernelOp kernel;
+  DimSizes sizes;
+};
+} // namespace
+
+static llvm::Expected<Call> readCall(Program &program,
+                                     const CompileFlags &flags) {
+  auto kernel = program.getKernel(flags.program.kernel);
+  if (!kernel)
+    return kernel.takeError();
+  auto dims = parseSettings("--dims", flags.dims);
+  if (!dims)
+    return dims.takeError();
+  auto sizes = readSizes(program, *dims, *kernel);
+  if (!sizes)
+    return sizes.takeError();
+  return Call{*kernel, std::move(*sizes)};
+}
+
 /// The kernels of a run with the sizes of --dims, as a processor's assembly.
 static llvm::Expected<std::string> writeAssembly(Program &program,
                                                  const CompileFlags &flags,
                                                  CompileOptions options) {
-  auto kernel = program.getKernel(flags.program.kernel);
-  if (!kernel)
-    return kernel.takeError();
-  auto dims = parseSettings("--dims", flags.dims);
-  if (!dims)
-    return dims.takeError();
-  auto sizes = readSizes(program, *dims, *kernel);
-  if (!sizes)
-    return sizes.takeError();
+  auto call = readCall(program, flags);
+  if (!call)
+    return call.takeError();
   auto compiled = createProgram(program, flags, std::move(options));
   if (!compiled)
     return compiled.takeError();
-  return (*compiled)->assembly(kernel->getSymName(), *sizes);
+  return (*compiled)->assembly(call->kernel.getSymName(), call->sizes);
 }
 
-/// The same as PTX or machine code of a GPU. The driver's compiler does without
-/// the latter.
+/// PTX or machine code of a GPU for these kernels. The driver's compiler does
+/// without the latter.
 static llvm::Expected<std::string> compileImage(Program &program,
                                                 const CompileFlags &flags,
                                                 CompileOptions options) {
-  auto kernel = program.getKernel(flags.program.kernel);
-  if (!kernel)
-    return kernel.takeError();
-  auto dims = parseSettings("--dims", flags.dims);
-  if (!dims)
-    return dims.takeError();
-  auto sizes = readSizes(program, *dims, *kernel);
-  if (!sizes)
-    return sizes.takeError();
+  auto call = readCall(program, flags);
+  if (!call)
+    return call.takeError();
   std::string architecture = options.device->getMachineArchitecture();
   auto compiled = createProgram(program, flags, std::move(options));
   if (!compiled)
     return compiled.takeError();
-  auto image = (*compiled)->image(kernel->getSymName(), *sizes);
+  auto image = (*compiled)->image(call->kernel.getSymName(), call->sizes);
   if (!image)
     return image.takeError();
   if (flags.emit == "ptx")

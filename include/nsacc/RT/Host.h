@@ -40,7 +40,7 @@ struct HostUsage {
   int64_t peakWorkspaceBytes = 0;
   int64_t launches = 0;
   int64_t programs = 0; ///< points of grids
-  /// Where times go, if they are to be taken.
+  /// Receives times, if they are to be taken.
   std::vector<LaunchTime> *times = nullptr;
 };
 

@@ -36,6 +36,9 @@ protected:
     return guards;
   }
 
+  /// What a run of the program launches, or why it doesn't.
+  std::string run(llvm::ArrayRef<Tensor> tensors);
+
   /// Inputs and results that nobody looks at.
   std::vector<Tensor> makeTensors(const DimSizes &sizes) {
     const Signature &signature = program->getSignatures()[0];
@@ -74,6 +77,15 @@ static std::string takeLaunches() {
   }
   fakecuda::reset();
   return text;
+}
+
+std::string CUDAVariantsTest::run(llvm::ArrayRef<Tensor> tensors) {
+  RunOptions options;
+  options.device = DeviceStream{0, nullptr};
+  llvm::Error error =
+      program->runInto("", tensors.drop_back(), tensors.take_back(), options);
+  EXPECT_FALSE(error);
+  return error ? toString(std::move(error)) : takeLaunches();
 }
 
 static std::string launch(nsacc_rt_module *module,
@@ -121,14 +133,8 @@ TEST_F(CUDAVariantsTest, PackagesPickWhatRunsPick) {
         sizes.sizes["T"] = tokens;
         sizes.sizes["S"] = keys;
         std::vector<Tensor> tensors = makeTensors(sizes);
-        llvm::ArrayRef<Tensor> all(tensors);
-        RunOptions options;
-        options.device = DeviceStream{0, nullptr};
-        llvm::Error error =
-            program->runInto("", all.drop_back(), all.take_back(), options);
-        ASSERT_FALSE(error) << toString(std::move(error));
-        std::string run = takeLaunches();
-        EXPECT_EQ(launch(module, tensors), run)
+        std::string ran = run(tensors);
+        EXPECT_EQ(launch(module, tensors), ran)
             << heads << ' ' << batch << ' ' << tokens << ' ' << keys;
       }
   nsacc_rt_unload(module);
@@ -236,14 +242,8 @@ kernel packed(q: [ragged T, HQ, D], k: [ragged T, H, D], v: [ragged T, H, DV])
       sizes.sizes["T"] = tokens;
       sizes.batchRows = rows;
       std::vector<Tensor> tensors = makeTensors(sizes);
-      llvm::ArrayRef<Tensor> all(tensors);
-      RunOptions options;
-      options.device = DeviceStream{0, nullptr};
-      llvm::Error error =
-          program->runInto("", all.drop_back(), all.take_back(), options);
-      ASSERT_FALSE(error) << toString(std::move(error));
-      std::string run = takeLaunches();
-      EXPECT_EQ(launch(module, tensors), run) << rows << ' ' << tokens;
+      std::string ran = run(tensors);
+      EXPECT_EQ(launch(module, tensors), ran) << rows << ' ' << tokens;
     }
   nsacc_rt_unload(module);
 }
