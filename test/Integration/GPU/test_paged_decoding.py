@@ -6,9 +6,9 @@ import pytest
 import torch
 
 import nsacc
-from programs import TARGET, to_device
+from programs import EXAMPLES, TARGET, to_device
 
-PAGED = "examples/paged_decode.nsa"
+PAGED = EXAMPLES / "paged_decode.nsa"
 
 
 def draw(page: int, group: int, listed: int, tokens: int = 1, batch: int = 3):
