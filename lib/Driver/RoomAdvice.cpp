@@ -30,7 +30,7 @@ std::string TileCompiler::adviseBuffers(schedule::Field field, int64_t usual,
     (again ? beyond : fits) = middle;
     llvm::consumeError(std::move(again));
   }
-  std::string name = schedule::getInfo(field).name.str();
+  std::string name = schedule::getFullName(field);
   return fits == 0 ? ""
                    : "'" + name + "=" + std::to_string(given) +
                          "' is more than shared memory holds; '" + name + "=" +

@@ -24,7 +24,10 @@ static llvm::Error explainName(const Settings &settings, const Setting &setting,
     names.push_back(op.name);
   StringRef nearest = findNearest(setting.op, names);
   std::string suggestion =
-      nearest.empty() ? "" : "did you mean '" + nearest.str() + "'? ";
+      !nearest.empty() ? "did you mean '" + nearest.str() + "'? "
+      : findProgram(setting.op)
+          ? "did you mean '*." + setting.op + "', of all ops? "
+          : "";
   return settings.explain(setting.opColumn,
                           "the program has no op '" + setting.op +
                               "': " + suggestion + "ops are " + listOps(ops));
@@ -53,16 +56,17 @@ static llvm::Error checkSetting(const Settings &settings,
     return explainName(settings, setting, ops);
   if (!isFound && setting.op.empty())
     return settings.explain(setting.column,
-                            "no op of the program has a field '" + info.name +
-                                "': ops are " + listOps(ops));
+                            "no op of the program has a field '" +
+                                getFullName(info.field) + "': ops are " +
+                                listOps(ops));
   if (!isFound)
     return settings.explain(
         setting.column, "'" + setting.op + "' is " + getPhrase(named->kind) +
-                            " without a field '" + info.name + "': it has " +
-                            listFields(named->kind));
+                            " without a field '" + getFullName(info.field) +
+                            "': it has " + listFields(named->kind));
   if (info.isOfGPU && !goal.device)
     return settings.explain(setting.column,
-                            "'" + info.name +
+                            "'" + getFullName(info.field) +
                                 "' is of GPUs, and target 'cpu' is none");
   return llvm::Error::success();
 }

@@ -167,7 +167,7 @@ llvm::Error Chooser::checkAgreement(const ScheduledOp &op) {
           return settings.explain(
               mine.column,
               "'" + mine.op + "' shares a program with '" + theirs.op +
-                  "', for which '" + getInfo(mine.field).name + "' is " +
+                  "', for which '" + getFullName(mine.field) + "' is " +
                   schedule::toString(theirs.field, theirs.value) +
                   " at column " + Twine(theirs.column) +
                   ": give both the same value, or one of them program=own");
@@ -424,12 +424,13 @@ llvm::Error Chooser::chooseSplits(OpChoice &choice, int64_t group) {
   // What a warp loads at once of sums in f16, 128 channels wide.
   constexpr int64_t mergedRows = 16, listedRows = 2;
   bool merges = isInverted || (choice.get(Field::Splits) != 1 && hasParts);
-  put(choice, Field::MergeTokens,
-      !merges  ? 0
-      : areFew ? 1
-               : toTokens(isInverted ? listedRows : mergedRows, group),
-      merges ? "few rows, whose states are loaded at once"
-             : "as many as the tile of its readers has");
+  if (merges || order == LoopOrder::KeyMajor)
+    put(choice, Field::MergeTokens,
+        !merges  ? 0
+        : areFew ? 1
+                 : toTokens(isInverted ? listedRows : mergedRows, group),
+        merges ? "few rows, whose states are loaded at once"
+               : "as many as the tile of its readers has");
   constexpr int64_t chunk = 2048;
   if (isInverted)
     put(choice, Field::Chunk, chunk,
@@ -560,14 +561,9 @@ llvm::Error Chooser::chooseAttend(OpChoice &choice) {
   put(choice, Field::BlocksPerSM, isChosen ? tiling.blocksPerSM : 1,
       isChosen && tiling.blocksPerSM > 1 ? Twine(tiling.reason)
                                          : "a block has all registers");
-  put(choice, Field::QueryStages, 0,
-      "two if a persistent program has room for them");
-  put(choice, Field::PingPong, 0, "by warpgroups and channels");
-  put(choice, Field::ColumnsInRegisters, -1,
-      "as many as registers have room for");
-  put(choice, Field::Softmax, 0, "by warps, keys and what is known of scores");
-  put(choice, Field::Rescale, 0, "by the sums' columns");
-  put(choice, Field::Grid, 0, "by whether tiles of a head differ in work");
+  for (const FieldInfo &info : getFields())
+    if (info.isOf(choice.kind) && !info.always.empty())
+      put(choice, info.field, info.otherwise, info.always);
   choosePeel(choice, scope);
   chooseExact(choice, scope);
   return llvm::Error::success();

@@ -57,21 +57,30 @@ static std::string describePlace(Operation *op) {
       .str();
 }
 
-/// "order=union, tokens=16, …", and a line with the reason for each field.
+/// "slc (attend at nsa.nsa:7:9): order=union, …" and "slc.merge: tokens=1",
+/// each with a line for the reason of each field.
 static void printOp(const OpChoice &choice, llvm::raw_ostream &os) {
-  std::vector<std::string> values, reasons;
-  for (const FieldInfo &info : getFields()) {
-    const auto &found = choice.fields[static_cast<size_t>(info.field)];
-    if (!found)
+  for (ProgramRole role : kProgramRoles) {
+    std::vector<std::string> values, reasons;
+    for (const FieldInfo &info : getFields()) {
+      const auto &found = choice.fields[static_cast<size_t>(info.field)];
+      if (!found || info.program != role)
+        continue;
+      values.push_back(
+          (info.name + "=" + toString(info.field, found->value)).str());
+      reasons.push_back((info.name + ": " + found->reason).str());
+    }
+    if (values.empty())
       continue;
-    values.push_back(
-        (info.name + "=" + toString(info.field, found->value)).str());
-    reasons.push_back((info.name + ": " + found->reason).str());
+    os << "  " << choice.name;
+    if (role == ProgramRole::Main)
+      os << " (" << getName(choice.kind) << describePlace(choice.op) << ")";
+    else
+      os << "." << getName(role);
+    os << ": " << llvm::join(values, ", ") << "\n";
+    for (const std::string &reason : reasons)
+      os << "    " << reason << "\n";
   }
-  os << "  " << choice.name << " (" << getName(choice.kind)
-     << describePlace(choice.op) << "): " << llvm::join(values, ", ") << "\n";
-  for (const std::string &reason : reasons)
-    os << "    " << reason << "\n";
 }
 
 llvm::Error schedule::printSchedules(ModuleOp module, const Goal &goal,

@@ -11,7 +11,8 @@ using namespace nsacc::schedule;
 
 std::string schedule::explainSettings() {
   return "expected FIELD=VALUE, …, with NAME: in front for one op and a "
-         "semicolon behind it, as in 'keys=32; slc: tokens=8'; "
+         "semicolon behind it, as in 'keys=32; slc: tokens=8; slc.merge: "
+         "tokens=1'; "
          "'--emit schedule' shows the fields of each op";
 }
 
@@ -92,21 +93,21 @@ std::string Settings::getKey() const {
 }
 
 std::string Settings::spell() const {
-  // Those of an op stand together.
-  std::vector<std::string> groups, names;
+  // Fields of an op stand together.
+  std::vector<std::string> ops, names;
   for (const Setting &setting : list)
     if (!is_contained(names, setting.op))
       names.push_back(setting.op);
-  for (const std::string &name : names) {
-    std::vector<std::string> fields;
-    for (const Setting &setting : list)
-      if (setting.op == name)
-        fields.push_back((getInfo(setting.field).name + "=" +
-                          schedule::toString(setting.field, setting.value))
-                             .str());
-    groups.push_back((name.empty() ? "" : name + ": ") + join(fields, ", "));
-  }
-  return join(groups, "; ");
+  for (const std::string &name : names)
+    ops.push_back(spellFields(
+        [&](Field field) -> std::optional<int64_t> {
+          for (const Setting &setting : list)
+            if (setting.op == name && setting.field == field)
+              return setting.value;
+          return std::nullopt;
+        },
+        name));
+  return join(ops, "; ");
 }
 
 //===----------------------------------------------------------------------===//
@@ -125,7 +126,7 @@ public:
 
 private:
   Error readGroup(StringRef group);
-  Error readSetting(StringRef op, StringRef setting);
+  Error readSetting(StringRef op, ProgramRole program, StringRef setting);
   Expected<int64_t> readValue(const FieldInfo &info, StringRef value,
                               StringRef at);
   size_t getColumn(StringRef part) const {
@@ -147,43 +148,51 @@ private:
 
 Expected<int64_t> Reader::readValue(const FieldInfo &info, StringRef value,
                                     StringRef at) {
-  if (info.automatic && value == "auto")
-    return *info.automatic;
-  if (!info.names.empty()) {
-    const StringLiteral *found = llvm::find(info.names, value);
-    if (found != info.names.end())
-      return found - info.names.begin();
-  } else {
-    int64_t number;
-    if (value.getAsInteger(10, number))
-      return fail(at, Twine("expected an integer") +
-                          (info.automatic ? " or auto" : "") + " for '" +
-                          info.name + "', found '" + value + "'");
-    // What stands for `auto` is no number of a user's.
-    if (number >= info.least && number <= info.most &&
-        number % info.unit == 0 && number != info.automatic)
-      return number;
-  }
+  std::optional<int64_t> read = parseValue(info.field, value);
+  bool isAutomatic = info.automatic && value == "auto";
+  // A number that stands for `auto` is no number of a user's.
+  if (read && info.takes(*read) && (isAutomatic || read != info.automatic))
+    return *read;
+  if (!read && !info.spell)
+    return fail(at, Twine("expected an integer") +
+                        (info.automatic ? " or auto" : "") + " for '" +
+                        info.name + "', found '" + value + "'");
   return fail(at, "expected " + describeValues(info) + " for '" + info.name +
                       "', found '" + value + "'");
 }
 
-Error Reader::readSetting(StringRef op, StringRef setting) {
+/// Says which fields there are, or which other program has the field.
+static std::string suggestField(StringRef op, ProgramRole program,
+                                StringRef name, bool listsAll) {
+  SmallVector<StringRef> known;
+  std::string others;
+  for (const FieldInfo &each : getFields()) {
+    if (each.program == program)
+      known.push_back(each.name);
+    else if (each.name == name && each.program != ProgramRole::Main)
+      others = ": the program '" + getName(each.program).str() +
+               "' has it: give it for '" + (op.empty() ? "*" : op.str()) + "." +
+               getName(each.program).str() + "'";
+  }
+  StringRef nearest = findNearest(name, known);
+  if (!nearest.empty())
+    return ": did you mean '" + nearest.str() + "'?";
+  if (!others.empty())
+    return others;
+  return listsAll ? ": fields are " + join(known, ", ") : "";
+}
+
+Error Reader::readSetting(StringRef op, ProgramRole program,
+                          StringRef setting) {
   auto [name, value] = setting.split('=');
   name = name.trim();
-  const FieldInfo *info = findField(name);
+  const FieldInfo *info = findField(program, name);
   if (!info) {
-    SmallVector<StringRef> known;
-    for (const FieldInfo &each : getFields())
-      known.push_back(each.name);
-    StringRef nearest = findNearest(name, known);
     // Which fields a named op has isn't known yet; the message's end tells how
     // to see them.
-    std::string others = !nearest.empty()
-                             ? ": did you mean '" + nearest.str() + "'?"
-                         : op.empty() ? ": fields are " + join(known, ", ")
-                                      : "";
-    return failForm(name, "there is no field '" + name + "'" + others);
+    bool listsAll = op.empty() || program != ProgramRole::Main;
+    return failForm(name, "there is no field '" + name + "'" +
+                              suggestField(op, program, name, listsAll));
   }
   if (value.data() == nullptr || !setting.contains('='))
     return failForm(name, "expected a value behind '" + name + "='");
@@ -207,6 +216,7 @@ Error Reader::readSetting(StringRef op, StringRef setting) {
 /// Fields, with the name of an op in front or without.
 Error Reader::readGroup(StringRef group) {
   StringRef op;
+  ProgramRole program = ProgramRole::Main;
   if (group.contains(':')) {
     std::tie(op, group) = group.split(':');
     op = op.trim();
@@ -217,12 +227,23 @@ Error Reader::readGroup(StringRef group) {
     if (group.contains(':'))
       return failForm(group.drop_front(group.find(':')),
                       "expected ';' in front of another op's name");
+    auto [owner, role] = op.rsplit('.');
+    if (std::optional<ProgramRole> found = findProgram(role)) {
+      if (owner.empty())
+        return failForm(op, "expected the name of an op, or * for all, in "
+                            "front of '." +
+                                role + "'");
+      program = *found;
+      op = owner;
+    }
+    if (op == "*")
+      op = {};
   }
   SmallVector<StringRef> parts;
   group.split(parts, ',', -1, /*KeepEmpty=*/false);
   for (StringRef part : parts)
     if (!part.trim().empty())
-      if (Error error = readSetting(op, part.trim()))
+      if (Error error = readSetting(op, program, part.trim()))
         return error;
   return Error::success();
 }

@@ -164,7 +164,7 @@ static void warnIfUnread(const Setting &setting, const Goal &goal,
     }
   if (first)
     emitWarning(first->op->getLoc())
-        << "the schedule's '" << getInfo(setting.field).name << "="
+        << "the schedule's '" << getFullName(setting.field) << "="
         << schedule::toString(setting.field, setting.value) << "', column "
         << setting.column << ", changes nothing: " << reason;
 }

@@ -42,14 +42,13 @@ static std::string spell(const Assignment &values) {
 /// "slc: order=union, tokens=8, …", of all ops.
 static std::string spell(const KernelChoice &choice) {
   std::vector<std::string> ops;
-  for (const OpChoice &op : choice.ops) {
-    std::vector<std::string> fields;
-    for (const FieldInfo &info : getFields())
-      if (const auto &found = op.fields[static_cast<size_t>(info.field)])
-        fields.push_back(
-            (info.name + "=" + toString(info.field, found->value)).str());
-    ops.push_back(op.name + ": " + llvm::join(fields, ", "));
-  }
+  for (const OpChoice &op : choice.ops)
+    ops.push_back(spellFields(
+        [&](Field field) -> std::optional<int64_t> {
+          const auto &found = op.fields[static_cast<size_t>(field)];
+          return found ? std::optional(found->value) : std::nullopt;
+        },
+        op.name));
   return llvm::join(ops, "; ");
 }
 
@@ -260,24 +259,12 @@ void GridMaker::addTiles() {
 }
 
 void GridMaker::addSteps() {
-  auto add = [&](Field field, llvm::ArrayRef<int64_t> values) {
-    if (has(field))
-      for (int64_t value : values)
-        points.push_back({{field, value}});
-  };
   if (!isGPU())
     return;
-  add(Field::Stages, {2, 3, 4});
-  add(Field::QueryStages, {1, 2});
-  add(Field::PingPong, {1, 2});
-  add(Field::Softmax, {1, 2, 3, 4});
-  add(Field::Rescale, {1, 2});
-  add(Field::Grid, {1, 2});
-  add(Field::Peel, {1, 2});
-  add(Field::ColumnsInRegisters, {0, 64, 128});
-  add(Field::MergeTokens, {1, 2, 4, 8, 16});
-  add(Field::MergeHeads, {1, 2, 4, 8});
-  add(Field::Halo, {0, 1});
+  for (const FieldInfo &info : getFields())
+    if (has(info.field))
+      for (int64_t value : llvm::ArrayRef<int64_t>(info.tried))
+        points.push_back({{info.field, value}});
 }
 
 /// The group's ops of a point: fields of programs are given for one of them,

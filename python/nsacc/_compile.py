@@ -106,23 +106,25 @@ def _explain_arguments(error: CompileError, given: Iterable[str]) -> None:
 
 
 def _spell_schedule(schedule: Mapping[str, Any]) -> str:
-    """As text: fields of all ops, then those of named ones."""
-    def spell(fields: Mapping[str, Any]) -> str:
+    """Text of fields for all ops, then of fields for named ops and for programs of theirs."""
+    def spell(fields: Mapping[str, Any], scope: str) -> list[str]:
+        own, groups = [], []
         for field, value in fields.items():
             _check_word("a name in the schedule", field)
+            if isinstance(value, Mapping):
+                groups += spell(value, f"{scope}.{field}" if scope else field)
+                continue
             if isinstance(value, str):
                 _check_word(f"'{field}' of the schedule", value)
             if isinstance(value, bool) or not isinstance(value, (str, Integral)):
                 raise ArgumentError(f"'{field}' of the schedule is a {type(value).__qualname__}, "
                                     f"expected an integer or a string")
-        return ", ".join(f"{field}={value}" for field, value in fields.items())
+            own.append(f"{field}={value}")
+        if own:
+            groups.insert(0, f"{scope}: {', '.join(own)}" if scope else ", ".join(own))
+        return groups
 
-    ops = {name: fields for name, fields in schedule.items() if isinstance(fields, Mapping)}
-    groups = [spell({name: value for name, value in schedule.items() if name not in ops})]
-    for name, fields in ops.items():
-        _check_word("a name in the schedule", name)
-        groups.append(f"{name}: {spell(fields)}")
-    return "; ".join(group for group in groups if group)
+    return "; ".join(spell(schedule, ""))
 
 
 def _check_word(what: str, value: Any) -> None:

@@ -9,7 +9,7 @@ int64_t nsacc::nsatile::getBlocksPerSM(ProgramOp program) {
   ScheduleAttr schedule = program.getScheduleAttr();
   bool isSpecialized =
       !program.getBody().front().getOps<WarpSpecializeOp>().empty();
-  return schedule && isSpecialized ? schedule.getBlocksPerSm() : 1;
+  return schedule && isSpecialized ? schedule.getBlocksPerSM() : 1;
 }
 
 int64_t nsacc::nsatile::getSharedBytesOfBlock(ProgramOp program, int64_t most) {

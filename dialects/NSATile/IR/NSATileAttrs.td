@@ -94,146 +94,60 @@ def NSATile_GridOrder : I32EnumAttr<"GridOrder", "in which order blocks take a g
 
 def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
   let mnemonic = "schedule";
-  let summary = "how an attention, an importance or a top-k is tiled";
+  let summary = "how an op is tiled";
   let description = [{
-    `nsatile.schedule` of `nsa.attend`, `nsa.importance` and `nsa.topk` before the conversion, and `schedule` of the
-    programs behind it. [Schedules](../Schedules.md) lists the fields by the names that users set, and their
-    defaults.
+    `nsatile.schedule` of ops of the `nsa` dialect before the conversion, and `schedule` of the programs behind it.
+    [Schedules](../Schedules.md) lists the fields, their values and defaults, by the names that users write.
 
-    These fields are an op's:
+    Fields of another program than the main one stand in a list of their own: `merge` merges states, `exact` computes
+    again what isn't finite. A field that isn't there has its default. Some values differ from a user's:
 
-    - `order`: `query_major` walks the keys of each query tile, of a selection each token's
-      blocks; `union` walks the blocks that any of a query tile's tokens selected, with all of its
-      rows, along a list that a program of its own makes; `block_major` walks all blocks up to the last visible key, each with the
-      tokens of the query tile that selected it; `key_major` holds a tile of keys (of a selection: a block) and walks the queries that see it, keeps their states in memory, and
-      merges these where the attention is used, in a fixed order.
-    - `keys`: keys of a tile; of a top-k, blocks whose importance is computed at a time.
-    - `splits`: parts of the keys that programs go over side by side, each with states of its own for every query,
-      which are merged where the attention is used: under `key_major`, and under `query_major` without a selection.
-      0: as many as keep a GPU's multiprocessors busy, by the sizes of a call. Of a top-k with `method = threshold`, parts of
-      its blocks, whose lists are merged.
-    - `merge_tokens`: query tokens of a tile of the program that merges them, where it does nothing else; 0: as
-      `tokens`.
-    - `merge_heads`: query heads of that tile, which divide those that share a key head; 0: all of them.
-    - `chunk`: MiB of the states of a selection's blocks under `key_major`, or of the output of a program of its own, that
-      stand in memory at a time; 0: all.
-    - `program`: `fused` computes the op in the programs of its readers, `own` once, into memory.
-    - `method`: how a top-k finds the greatest keys of a row: `sort` merges each tile's with a sorted list (`nsatile.top`),
-      `threshold` gathers those that aren't below a threshold, which rises (`nsatile.offer`).
-    - `halo`: of a top-k that sorts, entries of pooled keys that a block shares with the one in front of it: `recompute`
-      scores them for each, `carry` keeps a tile's last ones for the next tile (`nsatile.shift`).
-    - `exact_keys`: `keys` of the exact program.
+    - `part`: without it, a tile walks its keys in one.
+    - `channels`: without it, a program has all channels.
+    - `chunk`: without it, everything stands in memory at once.
+    - `exact`: without its `tokens` and `keys`, there is no such program.
 
-    These fields are the program's, and the ops that share it agree:
-
-    - `tokens`: query tokens of a tile; a tile has `tokens` times group size rows.
-    - `part`: tokens of the parts in which a tile walks keys that aren't selected, whose bounds are
-      tighter than the tile's; 0: the tile in one. It divides `tokens`.
-    - `channels`: channels of values, and of what is computed of them, that a program has; programs side by side have
-      the others, each with the scores of its own. 0: all.
-    - `warps`: warps of a program on a GPU; 0 lets `nsatile-assign-layouts` choose by the rows of
-      a tile.
-    - `blocks_per_sm`: blocks of a persistent program that share a multiprocessor, each with its part of the
-      registers and of shared memory.
-    - `stages`: buffers for each tile that a GPU loads in a loop.
-    - `query_stages`: buffers for each tile that a persistent program loads once for a query tile;
-      0: two where shared memory has room.
-    - `ping_pong`: whether warpgroups start their products in turn; `auto`: unless two warpgroups have products
-      as long as their softmaxes.
-    - `columns_in_registers`: columns of a left operand that stay in registers; -1: as many as registers have
-      room for.
-    - `softmax`: how a step of a softmax is ordered: `rows` one after the other, all rows `together`, `maxima_first`
-      in front of all exponentials, `decay_first` the factor of what was summed before. `auto`:
-      by warps, keys and whether scores are known to be finite.
-    - `rescale`: when the sums of a pipelined softmax are rescaled by a new maximum: `in_step`, before the step's own
-      product adds to them, or in the `next_step`, while its first products run. `auto`: the latter for sums of
-      more than 128 columns.
-    - `grid`: in which order the blocks of a persistent program take query tiles: `columns`, one head after
-      the other, or `sections` of as many heads as keep all blocks busy (`nsatile.tiles`). `auto`:
-      sections where the tiles of a head differ in work.
-    - `peel`: whether a loop's first step, its steps with masks and those without have code of their own, so that
-      loads and products of a step run during the one before or behind it. `off`: all steps have the same code, and
-      only loads run ahead. `auto`: they have their own.
-    - `exact_tokens`: `tokens` of the exact program, which computes again what isn't finite in a fast one's
-      results; 0: there is none. It divides `tokens`.
+    The schedule of a program has the fields that its op has for it, under the names of the main program.
 
     ```mlir
     #nsatile.schedule<order = query_major, tokens = 32, keys = 64>
+    #nsatile.schedule<order = union, tokens = 8, keys = 64, splits = auto, merge = <tokens = 1>>
+    #nsatile.schedule<windows = 16>
     ```
   }];
   let parameters = (ins
-    DefaultValuedParameter<"LoopOrder", "LoopOrder::QueryMajor">:$order,
-    "int64_t":$tokens, "int64_t":$keys,
-    DefaultValuedParameter<"int64_t", "1">:$splits,
-    DefaultValuedParameter<"int64_t", "0">:$merge_tokens,
-    DefaultValuedParameter<"int64_t", "0">:$merge_heads,
-    DefaultValuedParameter<"int64_t", "0">:$chunk,
-    DefaultValuedParameter<"int64_t", "0">:$part,
-    DefaultValuedParameter<"int64_t", "0">:$channels,
-    DefaultValuedParameter<"ProgramUse", "ProgramUse::Fused">:$program,
-    DefaultValuedParameter<"SelectMethod", "SelectMethod::Sort">:$method,
-    DefaultValuedParameter<"Halo", "Halo::Recompute">:$halo,
-    DefaultValuedParameter<"int64_t", "0">:$warps,
-    DefaultValuedParameter<"int64_t", "1">:$blocks_per_sm,
-    DefaultValuedParameter<"int64_t", "2">:$stages,
-    DefaultValuedParameter<"int64_t", "0">:$query_stages,
-    DefaultValuedParameter<"Switch", "Switch::Auto">:$ping_pong,
-    DefaultValuedParameter<"int64_t", "-1">:$columns_in_registers,
-    DefaultValuedParameter<"SoftmaxOrder", "SoftmaxOrder::Auto">:$softmax,
-    DefaultValuedParameter<"Rescale", "Rescale::Auto">:$rescale,
-    DefaultValuedParameter<"GridOrder", "GridOrder::Auto">:$grid,
-    DefaultValuedParameter<"Switch", "Switch::Auto">:$peel,
-    DefaultValuedParameter<"int64_t", "0">:$exact_tokens,
-    DefaultValuedParameter<"int64_t", "0">:$exact_keys);
-  let assemblyFormat = "`<` struct(params) `>`";
+    ArrayRefParameter<"std::pair<::nsacc::schedule::Field, int64_t>",
+                      "fields whose values aren't defaults, ascending">:$values);
+  let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
+  let builders = [
+    AttrBuilder<(ins "const ::nsacc::schedule::PerField<int64_t> &":$given)>
+  ];
   let extraClassDeclaration = [{
-    /// The same op in the exact program of its program: in small tiles of whole
-    /// parts, without lists or warps of its own.
+    /// The value of a field, or its default.
+    int64_t get(::nsacc::schedule::Field field) const;
+    bool has(::nsacc::schedule::Field field) const;
+
+    #define NSACC_SCHEDULE_NUMBER(Name, ...)                                   \
+      int64_t get##Name() const {                                              \
+        return get(::nsacc::schedule::Field::Name);                            \
+      }
+    #define NSACC_SCHEDULE_CHOICE(Name, Enum, ...)                             \
+      Enum get##Name() const {                                                 \
+        return static_cast<Enum>(get(::nsacc::schedule::Field::Name));         \
+      }
+    #include "NSATile/IR/ScheduleFields.def"
+
+    /// Keys of a tile, or blocks of a top-k's.
+    int64_t getTileColumns() const;
+    /// The schedule of the exact program: small tiles of whole parts, without
+    /// lists or warps of its own.
     ScheduleAttr getExact() const;
-    /// That of a program that only merges states.
+    /// The schedule of a program that only merges states.
     ScheduleAttr getMerging() const;
     /// This op's fields with the program's.
     ScheduleAttr inProgram(ScheduleAttr program) const;
   }];
-}
-
-def NSATile_PoolScheduleAttr : AttrDef<NSATileDialect, "PoolSchedule"> {
-  let mnemonic = "pool_schedule";
-  let summary = "how a pooling is tiled";
-  let description = [{
-    `nsatile.schedule` of `nsa.pool`.
-
-    - `windows`: windows that a program pools.
-
-    ```mlir
-    #nsatile.pool_schedule<windows = 16>
-    ```
-  }];
-  let parameters = (ins "int64_t":$windows);
-  let assemblyFormat = "`<` struct(params) `>`";
-  let genVerifyDecl = 1;
-}
-
-def NSATile_MapScheduleAttr : AttrDef<NSATileDialect, "MapSchedule"> {
-  let mnemonic = "map_schedule";
-  let summary = "how elementwise code is tiled";
-  let description = [{
-    `nsatile.schedule` of `nsa.map`.
-
-    - `rows`, `columns`: a tile over a tensor's last two dimensions, where no attention is
-      computed in the program.
-    - `program`: `fused` computes the op in the programs of its readers, `own` once, into memory.
-
-    ```mlir
-    #nsatile.map_schedule<rows = 16, columns = 64>
-    ```
-  }];
-  let parameters = (ins
-    "int64_t":$rows, "int64_t":$columns,
-    DefaultValuedParameter<"ProgramUse", "ProgramUse::Fused">:$program);
-  let assemblyFormat = "`<` struct(params) `>`";
-  let genVerifyDecl = 1;
 }
 
 //===-- Kernels of a GPU --------------------------------------------------===//

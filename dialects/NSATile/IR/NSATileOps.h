@@ -4,6 +4,7 @@
 #define NSACC_NSATILE_IR_NSATILEOPS_H
 
 #include "NSATile/IR/NSATileDialect.h"
+#include "NSATile/IR/ScheduleFields.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OpAsmSupport.h"

@@ -1,146 +1,230 @@
 //===- NSATileSchedule.cpp - Schedules of ops and programs ----------------===//
 
-#include "NSATile/IR/NSATileDialect.h"
 #include "NSATile/IR/NSATileOps.h"
-#include <algorithm>
+#include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
+using namespace nsacc;
 using namespace nsacc::nsatile;
+using schedule::Field;
+using schedule::FieldInfo;
+using schedule::getFields;
+using schedule::getInfo;
+using schedule::ProgramRole;
 
-static constexpr int64_t kMost = 1 << 16;
+using Values = schedule::PerField<int64_t>;
 
-LogicalResult ScheduleAttr::verify(
-    function_ref<InFlightDiagnostic()> emitError, LoopOrder order,
-    int64_t tokens, int64_t keys, int64_t splits, int64_t mergeTokens,
-    int64_t mergeHeads, int64_t chunk, int64_t part, int64_t channels,
-    ProgramUse, SelectMethod, Halo, int64_t warps, int64_t blocksPerSM,
-    int64_t stages, int64_t queryStages, Switch, int64_t columnsInRegisters,
-    SoftmaxOrder, Rescale, GridOrder, Switch, int64_t exactTokens,
-    int64_t exactKeys) {
-  if (tokens < 1)
-    return emitError() << "expected a query tile of at least 1 token, found "
-                       << tokens;
-  if (keys < 1)
-    return emitError() << "expected a key tile of at least 1 key, found "
-                       << keys;
-  if (int64_t largest =
-          std::max({tokens, keys, splits, mergeTokens, stages, queryStages});
-      largest > kMost)
-    return emitError() << "expected no more than " << kMost
-                       << " tokens, keys, splits and stages, found " << largest;
+static std::optional<int64_t> &at(Values &values, Field field) {
+  return values[static_cast<size_t>(field)];
+}
+
+/// All fields, defaults among them.
+static Values expand(ScheduleAttr schedule) {
+  Values values;
+  for (const FieldInfo &info : getFields())
+    at(values, info.field) = schedule.get(info.field);
+  return values;
+}
+
+//===----------------------------------------------------------------------===//
+// Fields
+//===----------------------------------------------------------------------===//
+
+ScheduleAttr ScheduleAttr::get(MLIRContext *context, const Values &given) {
+  SmallVector<std::pair<Field, int64_t>> values;
+  for (const FieldInfo &info : getFields())
+    if (std::optional<int64_t> value = given[static_cast<size_t>(info.field)];
+        value && *value != info.otherwise)
+      values.emplace_back(info.field, *value);
+  return get(context, values);
+}
+
+int64_t ScheduleAttr::get(Field field) const {
+  for (auto [each, value] : getValues())
+    if (each == field)
+      return value;
+  return getInfo(field).otherwise;
+}
+
+bool ScheduleAttr::has(Field field) const {
+  return llvm::is_contained(llvm::make_first_range(getValues()), field);
+}
+
+int64_t ScheduleAttr::getTileColumns() const {
+  return has(Field::Blocks) ? getBlocks() : getKeys();
+}
+
+//===----------------------------------------------------------------------===//
+// Syntax
+//===----------------------------------------------------------------------===//
+
+static ParseResult parseField(AsmParser &parser, ProgramRole role,
+                              StringRef name, SMLoc place, Values &values) {
+  const FieldInfo *info = schedule::findField(role, name);
+  if (!info)
+    return parser.emitError(place, "there is no field '") << name << "'";
+  if (at(values, info->field))
+    return parser.emitError(place, "'") << name << "' is given twice";
+  SMLoc valuePlace = parser.getCurrentLocation();
+  int64_t number;
+  std::string text;
+  OptionalParseResult parsed = parser.parseOptionalInteger(number);
+  if (parsed.has_value()) {
+    if (failed(*parsed))
+      return failure();
+    text = std::to_string(number);
+  } else if (parser.parseKeywordOrString(&text)) {
+    return failure();
+  }
+  std::optional<int64_t> value = schedule::parseValue(info->field, text);
+  if (!value || !info->takes(*value))
+    return parser.emitError(valuePlace, "expected ")
+           << schedule::describeValues(*info) << " for '"
+           << schedule::getFullName(info->field) << "', found " << text;
+  at(values, info->field) = value;
+  return success();
+}
+
+static ParseResult parseFields(AsmParser &parser, ProgramRole role,
+                               Values &values) {
+  return parser.parseCommaSeparatedList(
+      AsmParser::Delimiter::LessGreater, [&]() -> ParseResult {
+        StringRef name;
+        SMLoc place = parser.getCurrentLocation();
+        if (parser.parseKeyword(&name) || parser.parseEqual())
+          return failure();
+        std::optional<ProgramRole> program = schedule::findProgram(name);
+        return program && role == ProgramRole::Main
+                   ? parseFields(parser, *program, values)
+                   : parseField(parser, role, name, place, values);
+      });
+}
+
+Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
+  SMLoc place = parser.getCurrentLocation();
+  Values given;
+  if (parseFields(parser, ProgramRole::Main, given))
+    return {};
+  SmallVector<std::pair<Field, int64_t>> values;
+  for (const FieldInfo &info : getFields())
+    if (std::optional<int64_t> value = at(given, info.field);
+        value && *value != info.otherwise)
+      values.emplace_back(info.field, *value);
+  return parser.getChecked<ScheduleAttr>(place, parser.getContext(),
+                                         ArrayRef(values));
+}
+
+void ScheduleAttr::print(AsmPrinter &printer) const {
+  auto printProgram = [&](ProgramRole role) {
+    auto fields = llvm::make_filter_range(getValues(), [&](const auto &each) {
+      return getInfo(each.first).program == role;
+    });
+    llvm::interleaveComma(fields, printer, [&](const auto &each) {
+      printer << getInfo(each.first).name << " = "
+              << schedule::toString(each.first, each.second);
+    });
+    return !fields.empty();
+  };
+  auto hasFields = [&](ProgramRole role) {
+    return llvm::any_of(getValues(), [&](const auto &each) {
+      return getInfo(each.first).program == role;
+    });
+  };
+  printer << '<';
+  bool isFirst = !printProgram(ProgramRole::Main);
+  for (ProgramRole role : llvm::drop_begin(schedule::kProgramRoles)) {
+    if (!hasFields(role))
+      continue;
+    printer << (isFirst ? "" : ", ") << schedule::getName(role) << " = <";
+    printProgram(role);
+    printer << '>';
+    isFirst = false;
+  }
+  printer << '>';
+}
+
+LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   ArrayRef<std::pair<Field, int64_t>> values) {
+  Values all;
+  for (const FieldInfo &info : getFields())
+    at(all, info.field) = info.otherwise;
+  for (auto [field, value] : values) {
+    const FieldInfo &info = getInfo(field);
+    if (!info.takes(value))
+      return emitError() << "expected " << schedule::describeValues(info)
+                         << " for '" << schedule::getFullName(field)
+                         << "', found " << value;
+    at(all, field) = value;
+  }
+  auto get = [&](Field field) { return *at(all, field); };
+  int64_t tokens = get(Field::Tokens), part = get(Field::Part),
+          exactTokens = get(Field::ExactTokens), splits = get(Field::Splits);
+  auto order = static_cast<LoopOrder>(get(Field::Order));
   bool countsSplits =
       order == LoopOrder::QueryMajor || order == LoopOrder::Union;
-  if (splits < 0 || (splits == 0 && !countsSplits))
-    return emitError() << "expected at least 1 split of the keys, or under "
-                          "order query_major or union 0 for as many as keep "
-                          "the device busy, found "
-                       << splits;
+  if (splits == 0 && !countsSplits)
+    return emitError() << "splits = auto goes with order query_major or union, "
+                          "found order "
+                       << stringifyLoopOrder(order);
   if (splits > 1 && order == LoopOrder::BlockMajor)
     return emitError() << "expected no split of the keys under order "
                           "block_major, found "
                        << splits;
-  if (mergeTokens < 0)
-    return emitError() << "expected at least 1 token of the program that "
-                          "merges, or 0 for as many as others have, found "
-                       << mergeTokens;
-  if (mergeHeads < 0)
-    return emitError() << "expected at least 1 query head of the program that "
-                          "merges, or 0 for all of a key head, found "
-                       << mergeHeads;
-  if (chunk < 0)
-    return emitError() << "expected at least 1 MiB of states, or 0 for all of "
-                          "them, found "
-                       << chunk;
-  if (part < 0 || (part > 0 && tokens % part != 0))
+  if (part > 0 && tokens % part != 0)
     return emitError() << "expected a part that divides the " << tokens
-                       << " tokens, or 0 for the whole tile, found " << part;
-  if (channels < 0)
-    return emitError() << "expected at least 1 channel of values, or 0 for "
-                          "all, found "
-                       << channels;
-  if (warps < 0 || warps > 32)
-    return emitError() << "expected 1 to 32 warps, or 0 for the compiler's "
-                          "choice, found "
-                       << warps;
-  if (blocksPerSM < 1 || blocksPerSM > 32)
-    return emitError() << "expected 1 to 32 blocks on a multiprocessor, found "
-                       << blocksPerSM;
-  if (stages < 1)
-    return emitError() << "expected at least 1 stage, found " << stages;
-  if (queryStages < 0)
-    return emitError() << "expected at least 1 stage of query tiles, or 0 for "
-                          "the compiler's choice, found "
-                       << queryStages;
-  if (columnsInRegisters < -1)
-    return emitError() << "expected 0 or more columns in registers, or -1 for "
-                          "the compiler's choice, found "
-                       << columnsInRegisters;
-  if (exactTokens < 0 || (exactTokens > 0 && tokens % exactTokens != 0))
+                       << " tokens, found " << part;
+  if (exactTokens > 0 && tokens % exactTokens != 0)
     return emitError() << "expected tokens of the exact program that divide "
                           "the "
-                       << tokens << " tokens, or 0 for none, found "
-                       << exactTokens;
-  if ((exactTokens > 0) != (exactKeys > 0))
+                       << tokens << " tokens, found " << exactTokens;
+  if ((exactTokens > 0) != (get(Field::ExactKeys) > 0))
     return emitError() << "expected both tokens and keys of the exact program, "
                           "or neither, found "
-                       << exactTokens << " and " << exactKeys;
+                       << exactTokens << " and " << get(Field::ExactKeys);
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+/// The op's fields, and fields of its main program that say how it reads
+/// memory.
+static Values getInherited(ScheduleAttr schedule) {
+  Values values;
+  for (Field field : {Field::Order, Field::Splits, Field::Chunk, Field::Program,
+                      Field::Method, Field::Halo, Field::Stages})
+    at(values, field) = schedule.get(field);
+  return values;
 }
 
 /// It is rarely run: lists of its own tiles aren't worth a program.
 ScheduleAttr ScheduleAttr::getExact() const {
-  LoopOrder order =
-      getOrder() == LoopOrder::Union ? LoopOrder::QueryMajor : getOrder();
-  return get(getContext(), order, getExactTokens(), getExactKeys(),
-             /*splits=*/1, /*merge_tokens=*/0, /*merge_heads=*/0, getChunk(),
-             /*part=*/0, getChannels(), getProgram(), getMethod(), getHalo(),
-             /*warps=*/0, /*blocks_per_sm=*/1, getStages(), /*query_stages=*/0,
-             Switch::Auto,
-             /*columns_in_registers=*/-1, SoftmaxOrder::Auto, Rescale::Auto,
-             GridOrder::Auto, getPeel(),
-             /*exact_tokens=*/0, /*exact_keys=*/0);
+  Values values = getInherited(*this);
+  if (getOrder() == LoopOrder::Union)
+    at(values, Field::Order) = static_cast<int64_t>(LoopOrder::QueryMajor);
+  at(values, Field::Splits) = 1;
+  at(values, Field::Channels) = getChannels();
+  at(values, Field::Peel) = static_cast<int64_t>(getPeel());
+  at(values, Field::Tokens) = getExactTokens();
+  at(values, Field::Keys) = getExactKeys();
+  return get(getContext(), values);
 }
 
 ScheduleAttr ScheduleAttr::getMerging() const {
-  int64_t tokens = getMergeTokens() > 0 ? getMergeTokens() : getTokens();
-  return get(getContext(), getOrder(), tokens, getKeys(), getSplits(),
-             getMergeTokens(), getMergeHeads(), getChunk(), /*part=*/0,
-             /*channels=*/0, getProgram(), getMethod(), getHalo(),
-             /*warps=*/0,
-             /*blocks_per_sm=*/1, getStages(), /*query_stages=*/0, Switch::Auto,
-             /*columns_in_registers=*/-1, SoftmaxOrder::Auto, Rescale::Auto,
-             GridOrder::Auto, Switch::Auto, /*exact_tokens=*/0,
-             /*exact_keys=*/0);
+  Values values = getInherited(*this);
+  at(values, Field::Tokens) =
+      getMergeTokens() > 0 ? getMergeTokens() : getTokens();
+  at(values, Field::Keys) = getKeys();
+  return get(getContext(), values);
 }
 
 ScheduleAttr ScheduleAttr::inProgram(ScheduleAttr program) const {
-  bool hasExact = program.getExactTokens() > 0 && getExactKeys() > 0;
-  return get(
-      getContext(), getOrder(), program.getTokens(), getKeys(), getSplits(),
-      getMergeTokens(), getMergeHeads(), getChunk(), program.getPart(),
-      program.getChannels(), getProgram(), getMethod(), getHalo(),
-      program.getWarps(), program.getBlocksPerSm(), program.getStages(),
-      program.getQueryStages(), program.getPingPong(),
-      program.getColumnsInRegisters(), program.getSoftmax(),
-      program.getRescale(), program.getGrid(), program.getPeel(),
-      hasExact ? program.getExactTokens() : 0, hasExact ? getExactKeys() : 0);
-}
-
-LogicalResult
-PoolScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                         int64_t windows) {
-  if (windows < 1 || windows > kMost)
-    return emitError() << "expected 1 to " << kMost << " windows, found "
-                       << windows;
-  return success();
-}
-
-LogicalResult
-MapScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                        int64_t rows, int64_t columns, ProgramUse) {
-  if (std::min(rows, columns) < 1 || std::max(rows, columns) > kMost)
-    return emitError() << "expected a tile of 1 to " << kMost
-                       << " rows and columns, found " << rows << " by "
-                       << columns;
-  return success();
+  Values values = expand(*this);
+  for (const FieldInfo &info : getFields())
+    if (info.isOfProgram)
+      at(values, info.field) = program.get(info.field);
+  if (program.getExactTokens() == 0 || getExactKeys() == 0)
+    at(values, Field::ExactTokens) = at(values, Field::ExactKeys) = 0;
+  return get(getContext(), values);
 }

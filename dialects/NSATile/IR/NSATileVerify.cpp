@@ -17,6 +17,11 @@ using namespace nsacc::nsatile;
 LogicalResult ProgramOp::verify() {
   if (!getResultTypes().empty())
     return emitOpError("returns nothing; store results into a buffer argument");
+  ScheduleAttr schedule = getScheduleAttr();
+  if (schedule && (schedule.getTokens() == 0 || schedule.getTileColumns() == 0))
+    return emitOpError("needs tokens, and keys or blocks, in its schedule, "
+                       "found ")
+           << schedule;
   return success();
 }
 

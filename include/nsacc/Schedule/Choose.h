@@ -55,8 +55,7 @@ struct OpChoice : ScheduledOp {
   void set(Field field, int64_t value, const llvm::Twine &reason) {
     fields[static_cast<size_t>(field)] = ChosenValue{value, reason.str()};
   }
-  /// #nsatile.schedule, #nsatile.pool_schedule or #nsatile.map_schedule.
-  mlir::Attribute getAttr() const;
+  nsatile::ScheduleAttr getAttr() const;
 };
 
 /// The schedules of a kernel's ops, in its order, and its programs.

@@ -3,7 +3,7 @@
 #ifndef NSACC_SCHEDULE_PROGRAMS_H
 #define NSACC_SCHEDULE_PROGRAMS_H
 
-#include "nsacc/Schedule/Fields.h"
+#include "NSATile/IR/ScheduleFields.h"
 #include "nsacc/Schedule/QueryShape.h"
 
 namespace nsacc::schedule {

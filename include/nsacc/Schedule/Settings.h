@@ -3,7 +3,7 @@
 #ifndef NSACC_SCHEDULE_SETTINGS_H
 #define NSACC_SCHEDULE_SETTINGS_H
 
-#include "nsacc/Schedule/Fields.h"
+#include "NSATile/IR/ScheduleFields.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Error.h"
 #include <vector>

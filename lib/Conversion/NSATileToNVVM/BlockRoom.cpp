@@ -36,7 +36,7 @@ static StringRef getKeysField(ProgramOp program) {
 static std::string describeTiles(ProgramOp program, int64_t warps) {
   ScheduleAttr schedule = program.getScheduleAttr();
   return ("tokens=" + Twine(schedule.getTokens()) + ", " +
-          getKeysField(program) + "=" + Twine(schedule.getKeys()) +
+          getKeysField(program) + "=" + Twine(schedule.getTileColumns()) +
           ", warps=" + Twine(warps))
       .str();
 }
@@ -112,7 +112,7 @@ static LogicalResult checkRegisters(ProgramOp program,
   constexpr int64_t step = 16;
   int64_t keys = llvm::alignDown(
       std::max<int64_t>(2 * (atStart - NamedRegisters::kAdded), 0), step);
-  bool isFewer = keys < program.getScheduleAttr().getKeys();
+  bool isFewer = keys < program.getScheduleAttr().getTileColumns();
   if (named.sums <= atStart && keys > 0 && named.scores > atStart && isFewer)
     ways.push_back((getKeysField(program) + "=" + Twine(keys)).str());
   InFlightDiagnostic error = program.emitError("the program of ")

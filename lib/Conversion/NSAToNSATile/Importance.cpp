@@ -591,7 +591,7 @@ LogicalResult nsacc::buildImportanceProgram(PlanBuilder &plan,
   IndexMath m = program.math();
   // Single columns where neighbours don't stand alike to the pooled keys.
   int64_t chunk =
-      ImportanceTiles::getPeriod(tensor) == 1 ? schedule.getKeys() : 1;
+      ImportanceTiles::getPeriod(tensor) == 1 ? schedule.getTileColumns() : 1;
   int64_t heads = tiles.getHeads(tensor);
   Value end = program.import(width), target = program.import(buffer);
   auto body = [&](Value first, ValueRange) -> SmallVector<Value> {

@@ -243,7 +243,7 @@ Value Scorer::getOrigin(const QueryRows &rows) {
 
 KeyTiling Scorer::getTiling(const QueryRows &rows) {
   KeyTiling tiling;
-  tiling.width = schedule.getKeys();
+  tiling.width = schedule.getTileColumns();
   tiling.origin = getOrigin(rows);
   return tiling;
 }

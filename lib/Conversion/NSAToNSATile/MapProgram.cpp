@@ -15,7 +15,7 @@ namespace {
 class Mapping {
 public:
   Mapping(ProgramBuilder &program, NamedTensorType type,
-          nsatile::MapScheduleAttr schedule)
+          nsatile::ScheduleAttr schedule)
       : program(program), builder(program.getBuilder()), loc(program.getLoc()),
         type(type), schedule(schedule),
         math(builder, loc, schedule.getRows(), schedule.getColumns()) {}
@@ -43,7 +43,7 @@ private:
   OpBuilder &builder;
   Location loc;
   NamedTensorType type;
-  nsatile::MapScheduleAttr schedule;
+  nsatile::ScheduleAttr schedule;
   TileMath math;
   /// Where the tile starts in each dimension of the tensor; their sizes.
   SmallVector<Value> offsets, sizes;
@@ -201,14 +201,14 @@ void Mapping::store(Tile tile, Value buffer) {
                            access.offsets, access.limits, access.dims);
 }
 
-/// That of the map; copies of other tensors have its default.
-static nsatile::MapScheduleAttr getMapSchedule(Value tensor) {
-  StringRef name = nsatile::NSATileDialect::getScheduleAttrName();
+/// The schedule of the map. Copies of other tensors have small tiles.
+static nsatile::ScheduleAttr getMapSchedule(Value tensor) {
   if (auto map = tensor.getDefiningOp<MapOp>())
-    return map->getAttrOfType<nsatile::MapScheduleAttr>(name);
-  return nsatile::MapScheduleAttr::get(tensor.getContext(), /*rows=*/16,
-                                       /*columns=*/64,
-                                       nsatile::ProgramUse::Own);
+    return getSchedule(map);
+  schedule::PerField<int64_t> values;
+  values[static_cast<size_t>(schedule::Field::Rows)] = 16;
+  values[static_cast<size_t>(schedule::Field::Columns)] = 64;
+  return nsatile::ScheduleAttr::get(tensor.getContext(), values);
 }
 
 LogicalResult nsacc::buildMapProgram(PlanBuilder &plan, Value tensor,
@@ -221,7 +221,7 @@ LogicalResult nsacc::buildMapProgram(PlanBuilder &plan, Value tensor,
   ProgramBuilder program(plan, tensor.getLoc(), "map");
   if (auto map = tensor.getDefiningOp<MapOp>())
     program.setOps(map.getOperation());
-  nsatile::MapScheduleAttr schedule = getMapSchedule(tensor);
+  nsatile::ScheduleAttr schedule = getMapSchedule(tensor);
   Mapping mapping(program, type, schedule);
   mapping.setPlace(sizes);
   FailureOr<Tile> value =

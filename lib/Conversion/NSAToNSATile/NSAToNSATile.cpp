@@ -277,10 +277,7 @@ LogicalResult KernelConverter::materialize(Operation *op) {
 /// Whether the schedule gives the op a program of its own. Ops that are shared
 /// between query tiles have one in any case.
 static bool hasOwnProgram(Operation *op) {
-  Attribute attr = op->getAttr(nsatile::NSATileDialect::getScheduleAttrName());
-  if (auto map = dyn_cast_if_present<nsatile::MapScheduleAttr>(attr))
-    return map.getProgram() == nsatile::ProgramUse::Own;
-  return isa<ScoringOpInterface>(op) &&
+  return isa<ScoringOpInterface, MapOp>(op) &&
          getSchedule(op).getProgram() == nsatile::ProgramUse::Own;
 }
 
@@ -346,28 +343,43 @@ LogicalResult KernelConverter::run() {
   return success();
 }
 
+/// The fields that a tile of the op can't do without.
+static SmallVector<schedule::Field, 2> getTileSizes(Operation *op) {
+  using schedule::Field;
+  if (isa<PoolOp>(op))
+    return {Field::Windows};
+  if (isa<MapOp>(op))
+    return {Field::Rows, Field::Columns};
+  if (isa<TopKOp>(op))
+    return {Field::Tokens, Field::Blocks};
+  if (isa<ScoringOpInterface>(op))
+    return {Field::Tokens, Field::Keys};
+  return {};
+}
+
 /// Whether each op that is tiled says how.
 static LogicalResult checkSchedules(KernelOp kernel) {
+  using schedule::Field;
   StringRef name = nsatile::NSATileDialect::getScheduleAttrName();
-  auto explain = [&](Operation *op, StringRef expected) {
-    InFlightDiagnostic error = op->emitOpError("needs ");
-    error << name << " = #nsatile." << expected << "<…> to be tiled, found ";
-    if (Attribute found = op->getAttr(name))
-      error << found;
+  for (Operation &op : kernel.getBody().front()) {
+    SmallVector<Field, 2> sizes = getTileSizes(&op);
+    auto found = op.getAttrOfType<nsatile::ScheduleAttr>(name);
+    if (sizes.empty() || (found && llvm::all_of(sizes, [&](Field field) {
+                            return found.has(field);
+                          })))
+      continue;
+    InFlightDiagnostic error = op.emitOpError("needs ");
+    error << name << " = #nsatile.schedule<";
+    llvm::interleaveComma(sizes, error, [&](Field field) {
+      error << schedule::getInfo(field).name << " = …";
+    });
+    error << "> to be tiled, found ";
+    if (Attribute other = op.getAttr(name))
+      error << other;
     else
       error << "none";
     error.attachNote() << "nsa-set-schedule sets it";
     return failure();
-  };
-  for (Operation &op : kernel.getBody().front()) {
-    Attribute found = op.getAttr(name);
-    if (isa<PoolOp>(op) && !isa_and_present<nsatile::PoolScheduleAttr>(found))
-      return explain(&op, nsatile::PoolScheduleAttr::getMnemonic());
-    if (isa<MapOp>(op) && !isa_and_present<nsatile::MapScheduleAttr>(found))
-      return explain(&op, nsatile::MapScheduleAttr::getMnemonic());
-    if (isa<ScoringOpInterface, TopKOp>(op) &&
-        !isa_and_present<nsatile::ScheduleAttr>(found))
-      return explain(&op, nsatile::ScheduleAttr::getMnemonic());
   }
   return success();
 }

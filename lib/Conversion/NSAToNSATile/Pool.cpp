@@ -25,12 +25,7 @@ public:
 
   void build(const RowGrid &grid);
   /// Windows that one program pools.
-  static int64_t getWindows(PoolOp op) {
-    return op
-        ->getAttrOfType<nsatile::PoolScheduleAttr>(
-            nsatile::NSATileDialect::getScheduleAttrName())
-        .getWindows();
-  }
+  static int64_t getWindows(PoolOp op) { return getSchedule(op).getWindows(); }
 
 private:
   /// Token `offset` of every window, as f32; zeros outside of the sequence.

@@ -269,14 +269,14 @@ FailureOr<nsatile::ProgramOp> nsacc::buildQueryProgram(PlanBuilder &plan,
                                                        ArrayRef<Target> targets,
                                                        bool isExact) {
   const QueryShape &shape = *found.shape;
-  nsatile::ScheduleAttr schedule = getSchedule(found.first);
+  nsatile::ScheduleAttr main = getSchedule(found.first), schedule = main;
   // An exact program's tiles are parts of those whose marks it reads.
   QueryGrid grid = {shape, schedule.getTokens(), schedule.getTokens()};
   bool merges = !isExact && onlyMerges(plan, targets);
   if (isExact)
-    schedule = schedule.getExact();
+    schedule = main.getExact();
   else if (merges)
-    schedule = schedule.getMerging();
+    schedule = main.getMerging();
   if (grid.tokens = schedule.getTokens(); !isExact)
     grid.whole = grid.tokens;
   int64_t slices = 1;
@@ -287,7 +287,7 @@ FailureOr<nsatile::ProgramOp> nsacc::buildQueryProgram(PlanBuilder &plan,
   grid.stateSlices = findStateSlices(plan, targets, grid.tokens);
   if (merges)
     grid.headParts =
-        countHeadParts(plan, targets, shape.group, schedule.getMergeHeads());
+        countHeadParts(plan, targets, shape.group, main.getMergeHeads());
   ProgramBuilder program(plan, targets.front().tensor.getLoc(), "attend",
                          schedule);
   QueryPlace place = getPlace(program, grid);

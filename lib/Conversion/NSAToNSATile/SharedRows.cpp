@@ -70,7 +70,7 @@ static QueryPlace getAlignedPlace(ProgramBuilder &program,
 static int64_t getChunk(TopKOp op, nsatile::ScheduleAttr schedule) {
   bool isOrdered = schedule.getMethod() == nsatile::SelectMethod::Sort ||
                    ImportanceTiles::getPeriod(op.getImportance()) == 1;
-  return isOrdered ? schedule.getKeys() : 1;
+  return isOrdered ? schedule.getTileColumns() : 1;
 }
 
 Selecting::Selecting(ProgramBuilder &program, const QueryGrid &grid, TopKOp op,

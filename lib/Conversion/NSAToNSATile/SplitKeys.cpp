@@ -65,7 +65,7 @@ static Value countSplits(PlanBuilder &plan, const QueryShape &shape,
   for (Value size : getTileSizes(plan, shape, schedule.getTokens()))
     tiles = m.mul(tiles, size);
   tiles = m.max(tiles, one);
-  int64_t blocks = plan.getMultiprocessors() * schedule.getBlocksPerSm();
+  int64_t blocks = plan.getMultiprocessors() * schedule.getBlocksPerSM();
   Value inOne = m.floorDiv(m.constant(blocks), tiles);
   Value inTwo = m.floorDiv(m.constant(2 * blocks), tiles);
   Value busy = m.mul(m.mul(inOne, tiles), mostIdle);
@@ -148,8 +148,8 @@ LogicalResult nsacc::buildSplitProgram(PlanBuilder &plan,
       schedule.getExactTokens() != schedule.getTokens())
     return op.emitError("'splits' cuts the lists of tiles of ")
            << schedule.getTokens()
-           << " tokens, and exact_tokens=" << schedule.getExactTokens()
-           << " has other lists";
+           << " tokens, and its exact program, of tokens="
+           << schedule.getExactTokens() << " has other lists";
   PartialStates partial;
   if (schedule.getSplits() > 0)
     partial.splits = plan.getBuilder().getIndexAttr(schedule.getSplits());

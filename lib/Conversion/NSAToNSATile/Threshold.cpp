@@ -156,7 +156,7 @@ static Value countParts(PlanBuilder &plan, const QueryGrid &grid,
   for (Value size : getSizes(plan, grid))
     tiles = m.mul(tiles, size);
   Value idle = m.floorDiv(m.constant(partsOfBlock * plan.getMultiprocessors() *
-                                     schedule.getBlocksPerSm()),
+                                     schedule.getBlocksPerSM()),
                           m.max(tiles, m.constant(1)));
   Value blocks =
       m.ceilDiv(plan.getSize(plan.getNamedDim(type.getOf())), type.getBlock());

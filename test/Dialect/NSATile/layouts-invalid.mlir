@@ -153,14 +153,14 @@ nsatile.program @p(%m: tensor<4xf32>, %l: tensor<8xf32>, %s: tensor<4x8xf32>, %c
 
 // -----
 
-// expected-error @below {{expected 1 to 32 warps, or 0 for the compiler's choice, found 33}}
+// expected-error @below {{expected 1 to 32 or auto for 'warps', found 33}}
 nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 1, keys = 1, warps = 33>} {
   nsatile.return
 }
 
 // -----
 
-// expected-error @below {{expected at least 1 stage, found 0}}
+// expected-error @below {{expected 1 to 65536 for 'stages', found 0}}
 nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 1, keys = 1, stages = 0>} {
   nsatile.return
 }

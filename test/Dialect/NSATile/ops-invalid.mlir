@@ -1,109 +1,137 @@
 // What the verifiers of the nsatile dialect reject, and what they say instead.
 // RUN: nsacc-opt %s --split-input-file --verify-diagnostics
 
-// expected-error @below {{expected a query tile of at least 1 token, found 0}}
+// expected-error @below {{there is no field 'heads'}}
+nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 1, keys = 1, heads = 2>} {
+  nsatile.return
+}
+
+// -----
+
+// expected-error @below {{'tokens' is given twice}}
+nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 1, keys = 1, merge = <tokens = 2, tokens = 3>>} {
+  nsatile.return
+}
+
+// -----
+
+// expected-error @below {{expected query_major, union, key_major or block_major for 'order', found unoin}}
+nsatile.program @p() attributes {schedule = #nsatile.schedule<order = unoin, tokens = 1, keys = 1>} {
+  nsatile.return
+}
+
+// -----
+
+// expected-error @below {{needs tokens, and keys or blocks, in its schedule, found #nsatile.schedule<tokens = 1>}}
+nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 1>} {
+  nsatile.return
+}
+
+// -----
+
+// expected-error @below {{expected 1 to 65536 for 'tokens', found 0}}
 nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 0, keys = 64>} {
   nsatile.return
 }
 
 // -----
 
-// expected-error @below {{expected no more than 65536 tokens, keys, splits and stages, found 70000}}
+// expected-error @below {{expected 1 to 65536 for 'tokens', found 70000}}
 nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 70000, keys = 64>} {
   nsatile.return
 }
 
 // -----
 
-// expected-error @below {{expected a key tile of at least 1 key, found 0}}
+// expected-error @below {{expected 1 to 65536 for 'keys', found 0}}
 nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 1, keys = 0>} {
   nsatile.return
 }
 
 // -----
 
-// expected-error @below {{expected at least 1 split of the keys, or under order query_major or union 0 for as many as keep the device busy, found 0}}
-nsatile.program @p() attributes {schedule = #nsatile.schedule<order = key_major, tokens = 1, keys = 1, splits = 0>} {
+// expected-error @below {{splits = auto goes with order query_major or union, found order key_major}}
+nsatile.program @p() attributes {schedule = #nsatile.schedule<order = key_major, tokens = 1, keys = 1, splits = auto>} {
   nsatile.return
 }
 
 // -----
 
-// expected-error @below {{expected a part that divides the 8 tokens, or 0 for the whole tile, found 3}}
+// expected-error @below {{expected a part that divides the 8 tokens, found 3}}
 nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys = 1, part = 3>} {
   nsatile.return
 }
 
 // -----
 
-// expected-error @below {{expected at least 1 channel of values, or 0 for all, found -1}}
+// expected-error @below {{expected 1 to 65536 for 'channels', found -1}}
 nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys = 1, channels = -1>} {
   nsatile.return
 }
 
 // -----
 
-// expected-error @below {{expected 1 to 32 blocks on a multiprocessor, found 0}}
+// expected-error @below {{expected 1 to 32 for 'blocks_per_sm', found 0}}
 nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys = 1, blocks_per_sm = 0>} {
   nsatile.return
 }
 
 // -----
 
-// expected-error @below {{expected at least 1 stage of query tiles, or 0 for the compiler's choice, found -1}}
+// expected-error @below {{expected 1 to 16 or auto for 'query_stages', found -1}}
 nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys = 1, query_stages = -1>} {
   nsatile.return
 }
 
 // -----
 
-// expected-error @below {{expected at least 1 MiB of states, or 0 for all of them, found -1}}
+// expected-error @below {{expected 1 to 65536 for 'chunk', found -1}}
 nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys = 1, chunk = -1>} {
   nsatile.return
 }
 
 // -----
 
-// expected-error @below {{expected 0 or more columns in registers, or -1 for the compiler's choice, found -2}}
+// expected-error @below {{expected 0 to 1024 in multiples of 16 or auto for 'columns_in_registers', found -2}}
 nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys = 1, columns_in_registers = -2>} {
   nsatile.return
 }
 
 // -----
 
-// expected-error @below {{expected tokens of the exact program that divide the 8 tokens, or 0 for none, found 5}}
-nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys = 1, exact_tokens = 5, exact_keys = 1>} {
+// expected-error @below {{expected tokens of the exact program that divide the 8 tokens, found 5}}
+nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys = 1, exact = <tokens = 5, keys = 1>>} {
   nsatile.return
 }
 
 // -----
 
 // expected-error @below {{expected both tokens and keys of the exact program, or neither, found 4 and 0}}
-nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys = 1, exact_tokens = 4>} {
+nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys = 1, exact = <tokens = 4>>} {
   nsatile.return
 }
 
 // -----
 
-// expected-error @below {{expected 1 to 65536 windows, found 0}}
-module attributes {nsatile.schedule = #nsatile.pool_schedule<windows = 0>} {}
+// expected-error @below {{expected 1 to 65536 for 'windows', found 0}}
+module attributes {nsatile.schedule = #nsatile.schedule<windows = 0>} {}
 
 // -----
 
-// expected-error @below {{expected a tile of 1 to 65536 rows and columns, found 16 by 0}}
-module attributes {nsatile.schedule = #nsatile.map_schedule<rows = 16, columns = 0>} {}
+// expected-error @below {{expected 1 to 65536 for 'columns', found 0}}
+module attributes {nsatile.schedule = #nsatile.schedule<rows = 16, columns = 0>} {}
 
 // -----
 
-// expected-error @below {{expected at least 1 token of the program that merges, or 0 for as many as others have, found -1}}
-nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 1, keys = 1, splits = 2, merge_tokens = -1>} {
+// expected-error @below {{expected 1 to 65536 or auto for 'merge.tokens', found -1}}
+nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 1, keys = 1, splits = 2, merge = <tokens = -1>>} {
   nsatile.return
 }
 
 // -----
 
-// expected-error @below {{expected at least 1 query head of the program that merges, or 0 for all of a key head, found -1}}
-nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 1, keys = 1, splits = 2, merge_heads = -1>} {
+// expected-error @below {{expected 1 to 65536 or auto for 'merge.heads', found -1}}
+nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 1, keys = 1, splits = 2, merge = <heads = -1>>} {
   nsatile.return
 }
 

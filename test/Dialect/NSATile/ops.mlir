@@ -146,14 +146,14 @@ nsatile.plan @plan(%x: memref<?xf32>) {
 }
 
 // CHECK-LABEL: nsatile.program @schedules
-// CHECK-SAME: nsatile.map = #nsatile.map_schedule<rows = 8, columns = 32, program = own>
-// CHECK-SAME: nsatile.pool = #nsatile.pool_schedule<windows = 4>
-// CHECK-SAME: schedule = #nsatile.schedule<order = key_major, tokens = 8, keys = 16, splits = 2, chunk = 7, part = 4, program = own, warps = 4, blocks_per_sm = 2, stages = 3, query_stages = 1, ping_pong = off, columns_in_registers = 64, softmax = decay_first, rescale = next_step, grid = columns, peel = off, exact_tokens = 4, exact_keys = 8>
+// CHECK-SAME: nsatile.map = #nsatile.schedule<rows = 8, columns = 32, program = own>
+// CHECK-SAME: nsatile.pool = #nsatile.schedule<windows = 4>
+// CHECK-SAME: schedule = #nsatile.schedule<order = key_major, tokens = 8, keys = 16, splits = 2, chunk = 7, part = 4, program = own, warps = 4, blocks_per_sm = 2, stages = 3, query_stages = 1, ping_pong = off, columns_in_registers = 64, softmax = decay_first, rescale = next_step, grid = columns, peel = off, exact = <tokens = 4, keys = 8>>
 nsatile.program @schedules() attributes {
-    nsatile.pool = #nsatile.pool_schedule<windows = 4>,
-    nsatile.map = #nsatile.map_schedule<rows = 8, columns = 32, program = own>,
+    nsatile.pool = #nsatile.schedule<windows = 4>,
+    nsatile.map = #nsatile.schedule<rows = 8, columns = 32, program = own>,
     schedule = #nsatile.schedule<order = key_major, tokens = 8, keys = 16, splits = 2, chunk = 7, part = 4, program = own,
                                  warps = 4, blocks_per_sm = 2, stages = 3, query_stages = 1, ping_pong = off, columns_in_registers = 64,
-                                 softmax = decay_first, rescale = next_step, grid = columns, peel = off, exact_tokens = 4, exact_keys = 8>} {
+                                 softmax = decay_first, rescale = next_step, grid = columns, peel = off, exact = <tokens = 4, keys = 8>>} {
   nsatile.return
 }

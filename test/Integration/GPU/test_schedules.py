@@ -41,9 +41,9 @@ OTHERS = [
     "order=union", "order=union,tokens=8,keys=32", "order=union,tokens=32,keys=64,warps=4",
     "order=key_major", "order=key_major,splits=3", "order=key_major,tokens=16,keys=32,splits=2",
     "order=key_major,tokens=64,keys=64,warps=8,splits=2",
-    "splits=3", "splits=auto", "splits=7,tokens=16,keys=32,merge_tokens=5",
-    "splits=3,merge_tokens=2,merge_heads=1", "splits=5,merge_heads=auto",
-    "order=key_major,merge_heads=1",
+    "splits=3", "splits=auto", "splits=7,tokens=16,keys=32;*.merge:tokens=5",
+    "splits=3;*.merge:tokens=2,heads=1", "splits=5;*.merge:heads=auto",
+    "order=key_major;*.merge:heads=1",
     "program=own", "program=own,splits=3"]
 # Rows of three heads aren't a power of two, and 128 channels leave fewer registers.
 WIDE = ["", "tokens=16,keys=64", "tokens=64,keys=64,warps=12", "tokens=64,keys=80,stages=3",

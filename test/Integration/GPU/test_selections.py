@@ -111,7 +111,7 @@ SPLITS = [Case("block_sparse", dtype, heads=heads, params=(("block", block), ("t
                schedule=schedule)
           for block, top, heads in ((64, 40, (16, 1)), (16, 100, (6, 2)), (48, 33, (3, 1)))
           for dtype in ("bf16", "f16")
-          for schedule in ("", "splits=1", "order=union,splits=7,merge_tokens=2",
+          for schedule in ("", "splits=1", "order=union,splits=7;*.merge:tokens=2",
                            "order=union,splits=64,tokens=1")]
 
 

@@ -55,7 +55,7 @@ PADDED = """kernel padded(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV], n
 
 
 @pytest.mark.parametrize("schedule", ["splits=1", "splits=auto", "splits=7", "splits=5, keys=80",
-                                      "splits=3, tokens=64, keys=48, exact_tokens=16"])
+                                      "splits=3, tokens=64, keys=48; *.exact: tokens=16"])
 @pytest.mark.parametrize("tokens", [1, 70])
 def test_parts_of_keys_are_repaired(tokens, schedule):
     """Behind a cache's end stands what isn't finite, in some parts of the keys; and a value that

@@ -51,8 +51,8 @@ def test_results_are_the_same_bits(batch, tokens, heads, dtype):
         assert timing.workspace_bytes <= all_states.workspace_bytes - 0.9 * max(spared, 0)
 
 
-@pytest.mark.parametrize("tokens", ["tokens=24, merge_tokens=5", "tokens=48, merge_tokens=48",
-                                    "tokens=7, merge_tokens=1", "tokens=64, merge_tokens=9"])
+@pytest.mark.parametrize("tokens", ["tokens=24; *.merge: tokens=5", "tokens=48; *.merge: tokens=48",
+                                    "tokens=7; *.merge: tokens=1", "tokens=64; *.merge: tokens=9"])
 def test_chunks_begin_with_tiles(tokens):
     values = inputs(1, 12000, (4, 2), torch.float32)
     whole = compile_sparse(f"{WHOLE}, {tokens}", torch.float32)(*values)

@@ -401,7 +401,7 @@ def test_pages_are_readable_in_a_browser(tmp_path, name, target, line, width):
     assert len(set(pixels)) > 64, "the page is blank"
 
 
-@pytest.mark.parametrize("schedule", ["", "program=own", "splits=3, merge_heads=1",
+@pytest.mark.parametrize("schedule", ["", "program=own", "splits=3; *.merge: heads=1",
                                       "order=key_major, splits=2"])
 @pytest.mark.parametrize("queries, keys", [(1, 1), (2, 5), (1, 1500), (70, 70)])
 def test_workspace_is_what_a_run_takes(schedule, queries, keys):

@@ -35,8 +35,8 @@ def compile_nsa(schedule: str, dtype: str = "f32", target: str = "cpu") -> nsacc
     ("cmp: program=own, tokens=3; swa: program=own, tokens=2; slc: tokens=5; sel: tokens=1", 30, 3),
     ("cmp: program=own, tokens=4; slc: order=union, tokens=8; sel: method=threshold, tokens=2", 8,
      16),
-    ("cmp: program=own, tokens=4, splits=3, merge_tokens=1; slc: tokens=4; sel: tokens=1;"
-     " swa: splits=2, merge_tokens=1", 4, 4)])
+    ("cmp: program=own, tokens=4, splits=3; cmp.merge: tokens=1; slc: tokens=4; sel: tokens=1;"
+     " swa: splits=2; swa.merge: tokens=1", 4, 4)])
 def test_results_are_the_same_bits(schedule, tiles, group):
     heads = (48, 16) if group == 3 else (64, 64 // group)
     whole, cut = (compile_nsa(f"chunk={chunk}; {schedule}") for chunk in (65536, 1))

@@ -26,9 +26,9 @@ CLAUSES = {
     "weights": "where j <= i weight max(s, 0.0)",
     "normalized": "where j <= i weight max(s, 0.0) normalize 1.0 + sum",
 }
-SCHEDULES = ["splits=1", "splits=2", "splits=5", "splits=7, keys=8, tokens=3, merge_tokens=2",
-             "splits=64, keys=16, merge_tokens=1", "splits=3, tokens=16, part=4", "splits=auto",
-             "splits=3, merge_tokens=4, merge_heads=1"]
+SCHEDULES = ["splits=1", "splits=2", "splits=5", "splits=7, keys=8, tokens=3; *.merge: tokens=2",
+             "splits=64, keys=16; *.merge: tokens=1", "splits=3, tokens=16, part=4", "splits=auto",
+             "splits=3; *.merge: tokens=4, heads=1"]
 
 
 def agrees(source: str, inputs: list[np.ndarray], schedule: str) -> None:
@@ -80,11 +80,11 @@ HEADS = [(128, 1, 96), (71, 1, 130), (48, 2, 400), (150, 2, 256)]
 
 
 @pytest.mark.parametrize("heads", HEADS, ids=str)
-@pytest.mark.parametrize("schedule", ["splits=3, merge_tokens=1", "splits=2, merge_tokens=2",
-                                      "splits=5, merge_tokens=1, channels=64",
-                                      "splits=3, merge_tokens=1, merge_heads=1",
-                                      "splits=2, merge_tokens=2, merge_heads=50",
-                                      "splits=2, merge_heads=auto"])
+@pytest.mark.parametrize("schedule", ["splits=3; *.merge: tokens=1", "splits=2; *.merge: tokens=2",
+                                      "splits=5, channels=64; *.merge: tokens=1",
+                                      "splits=3; *.merge: tokens=1, heads=1",
+                                      "splits=2; *.merge: tokens=2, heads=50",
+                                      "splits=2; *.merge: heads=auto"])
 def test_many_heads_of_wide_rows(schedule, heads):
     """Programs that merge share the heads of a key head; each finds what is its heads'."""
     query_heads, key_heads, channels = heads
@@ -102,8 +102,8 @@ def test_many_heads_of_wide_rows(schedule, heads):
 
 @pytest.mark.parametrize("lists", ["H", "HQ"])
 @pytest.mark.parametrize("heads", [(128, 1, 96), (34, 2, 520)], ids=str)
-@pytest.mark.parametrize("schedule", ["order=key_major, merge_tokens=3", "order=union, splits=3",
-                                      "order=key_major, tokens=9, merge_tokens=9"])
+@pytest.mark.parametrize("schedule", ["order=key_major; *.merge: tokens=3", "order=union, splits=3",
+                                      "order=key_major, tokens=9; *.merge: tokens=9"])
 def test_selections_of_many_heads(schedule, heads, lists):
     query_heads, key_heads, channels = heads
     source = (f"kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV], "
@@ -139,7 +139,7 @@ def test_beside_others(schedule):
 
 
 @pytest.mark.parametrize("schedule", [
-    "order=union, splits=2", "order=union, splits=7, keys=8, tokens=3, merge_tokens=2",
+    "order=union, splits=2", "order=union, splits=7, keys=8, tokens=3; *.merge: tokens=2",
     "order=union, splits=64, keys=16, tokens=1", "order=union, splits=auto"])
 @pytest.mark.parametrize("result", ["[B, T, HQ, DV]", "(out: [B, T, HQ, DV], lse: f32[B, T, HQ])"])
 def test_lists_of_blocks(result, schedule):
@@ -164,7 +164,7 @@ def test_lists_of_blocks(result, schedule):
 @pytest.mark.parametrize("schedule, message", [
     ("order=block_major, splits=2", "aren't split"),
     ("order=query_major, splits=2", "aren't split"),
-    ("order=union, splits=2, tokens=8, exact_tokens=4", "has other lists")])
+    ("order=union, splits=2, tokens=8; *.exact: tokens=4", "has other lists")])
 def test_lists_that_are_not_split(schedule, message):
     """Lists of other tiles would be cut elsewhere than those whose rows are repaired."""
     source = ("kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV], "
@@ -218,9 +218,9 @@ def compile_for_gpu(folder, source: str, schedule: str) -> str:
 
 @pytest.mark.parametrize("clause", ["where j <= i", "where 0 <= i - j < 70",
                                     "where j < 9 or j <= i", "where j < n"])
-@pytest.mark.parametrize("schedule", ["tokens=8,keys=24,exact_tokens=4,exact_keys=16,splits=4",
-                                      "tokens=6,keys=40,exact_tokens=2,exact_keys=32,splits=3",
-                                      "tokens=4,keys=16,exact_tokens=4,exact_keys=16,splits=auto"])
+@pytest.mark.parametrize("schedule", ["tokens=8,keys=24,splits=4;*.exact:tokens=4,keys=16",
+                                      "tokens=6,keys=40,splits=3;*.exact:tokens=2,keys=32",
+                                      "tokens=4,keys=16,splits=auto;*.exact:tokens=4,keys=16"])
 def test_exact_programs_have_the_same_parts(tmp_path, clause, schedule):
     """A GPU's exact program repairs rows of some parts. Here it computes the first parts of all
     rows, however many, and the others stay the fast one's: keys count once each."""

@@ -245,9 +245,9 @@ TEST_F(Choose, SmallerTilesAreOfOpsWithoutRoom) {
   while ((settings = makeSmaller(getKernel(), {}, *settings, {"sel"})))
     steps.push_back(settings->toString());
   EXPECT_THAT(steps, testing::ElementsAre(
-                         "sel: blocks=32", "sel: blocks=32, tokens=16",
-                         "sel: blocks=32, tokens=4", "sel: blocks=32, tokens=1",
-                         "sel: blocks=16, tokens=1"));
+                         "sel: blocks=32", "sel: tokens=16, blocks=32",
+                         "sel: tokens=4, blocks=32", "sel: tokens=1, blocks=32",
+                         "sel: tokens=1, blocks=16"));
   // On this GPU a top-k has 32 blocks from the start.
   settings = makeSmaller(getKernel(), getGoal("sm_90a"), Settings(), {"sel"});
   EXPECT_EQ(settings->toString(), "sel: tokens=16");

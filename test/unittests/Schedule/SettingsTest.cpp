@@ -41,6 +41,17 @@ TEST(Settings, AreWrittenAsTheyAreRead) {
   EXPECT_EQ(option, "order=union,tokens=8;cmp:keys=32;slc:softmax=auto");
 }
 
+TEST(Settings, ProgramsHaveFieldsOfTheirOwn) {
+  Settings settings = llvm::cantFail(Settings::parse(
+      "tokens=8; *.merge: tokens=1; attend.1.exact: keys=16; *: keys=32"));
+  EXPECT_EQ(settings.findForAll(Field::MergeTokens)->value, 1);
+  EXPECT_EQ(settings.findForAll(Field::Keys)->value, 32);
+  EXPECT_EQ(settings.find("attend.1", Field::ExactKeys)->value, 16);
+  EXPECT_EQ(settings.find("attend.2", Field::ExactKeys), nullptr);
+  EXPECT_EQ(settings.getKey(),
+            "tokens=8, keys=32; *.merge: tokens=1; attend.1.exact: keys=16");
+}
+
 TEST(Settings, ErrorsHaveTheirColumns) {
   EXPECT_EQ(explain("tokens=4, tokns=8"),
             "can't use the schedule 'tokens=4, tokns=8': column 11: there is "
@@ -50,15 +61,24 @@ TEST(Settings, ErrorsHaveTheirColumns) {
       explain("warmth=3"),
       "can't use the schedule 'warmth=3': column "
       "1: there is no field 'warmth': fields are order, tokens, keys, blocks, "
-      "windows, rows, columns, splits, merge_tokens, merge_heads, chunk, part, "
+      "windows, rows, columns, splits, chunk, part, "
       "channels, program, method, halo, warps, blocks_per_sm, "
       "stages, query_stages, ping_pong, columns_in_registers, softmax, "
       "rescale, "
-      "grid, peel, exact_tokens, exact_keys\n" +
+      "grid, peel\n" +
           explainSettings());
   EXPECT_EQ(explain("slc: warmth=3"), "can't use the schedule 'slc: warmth=3': "
                                       "column 6: there is no field 'warmth'\n" +
                                           explainSettings());
+  EXPECT_THAT(explain("slc: heads=2"),
+              HasSubstr("column 6: there is no field 'heads': the program "
+                        "'merge' has it: give it for 'slc.merge'"));
+  EXPECT_THAT(explain("*.exact: splits=2"),
+              HasSubstr("column 10: there is no field 'splits': fields are "
+                        "tokens, keys"));
+  EXPECT_THAT(explain(".merge: tokens=2"),
+              HasSubstr("column 1: expected the name of an op, or * for all, "
+                        "in front of '.merge'"));
   EXPECT_THAT(explain("slc: tokens=abc"),
               HasSubstr("column 6: expected an integer for 'tokens', "
                         "found 'abc'"));
