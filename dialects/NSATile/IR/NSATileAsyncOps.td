@@ -20,9 +20,9 @@ def NSATile_ProducerLoadOp : NSATile_Op<"producer_load", [
     AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "starts the copy of a tile to the back of a circular buffer";
   let description = [{
-    Waits until the circular buffer has room, then starts a bulk copy of what `nsatile.load`
-    would give, but that elements beyond a limit that lie within the buffer may be read. Consumers can read the tile when the copy has ended.
-    Rows that a list names are copied one by one.
+    Waits until the circular buffer has room, then starts the copy of the tile that `nsatile.load` would give.
+    Unlike a load, the copy may read elements beyond a limit if they lie within the buffer. Consumers can read
+    the tile when the copy has ended. Rows that a list names are copied one by one.
 
     ```mlir
     nsatile.producer_load %k, %buffer[%b, %j, %h, %c0] dims [1, 3] limits [%S, %D]
@@ -65,10 +65,10 @@ def NSATile_ConsumerWaitOp : NSATile_Op<"consumer_wait", [
 
 def NSATile_ConsumerReleaseOp : NSATile_Op<"consumer_release", [
     MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "gives the place at the front of a circular buffer back";
+  let summary = "frees the place at the front of a circular buffer";
   let description = [{
-    Each warp of the consumers says for itself that it has read the tile; there is room
-    when all have.
+    Each consumer warp reports on its own that it has read the tile. The place is free
+    when all of them have.
   }];
   let arguments = (ins NSATile_CircularBufferType:$circular_buffer);
   let assemblyFormat = "$circular_buffer attr-dict `:` type($circular_buffer)";
@@ -80,8 +80,8 @@ def NSATile_FragmentOp : NSATile_Op<"fragment", [
     MemoryEffects<[MemRead]>, AllElementTypesMatch<["source", "result"]>]> {
   let summary = "reads the first columns of a tile into registers";
   let description = [{
-    As many columns of a tile in shared memory as the result has, a multiple of 16, laid out as a product's left
-    operand.
+    The result has the first columns of a tile in shared memory, laid out as the left operand of a product. Their
+    number is a multiple of 16.
 
     ```mlir
     %f = nsatile.fragment %q
@@ -99,10 +99,10 @@ def NSATile_DotAsyncOp : NSATile_Op<"dot_async", [
     AllElementTypesMatch<["lhs", "rhs"]>]> {
   let summary = "starts a product of two tiles";
   let description = [{
-    `acc + lhs · rhs`, of lhsᵀ or rhsᵀ where they are transposed, as `nsatile.dot`. A transposed left operand is in
-    shared memory, swizzled by 128 bytes.
-    Where `adds` is false, `acc` doesn't count, and may be anything: a loop's first
-    product needs no tile of zeros. Products end in the order in which they start.
+    Computes `acc + lhs · rhs` like `nsatile.dot`, with lhsᵀ or rhsᵀ for a transposed operand. A transposed left
+    operand is in shared memory, swizzled by 128 bytes.
+    If `adds` is false, `acc` isn't added and may hold anything: the first product of a loop
+    needs no tile of zeros. Products end in the order in which they start.
     `head` is an `nsatile.fragment` of a left operand in shared memory: its columns
     needn't be read again.
 
@@ -130,7 +130,7 @@ def NSATile_DotWaitOp : NSATile_Op<"dot_wait", [
                    "::llvm::cast<PendingType>($_self).getTile()">]> {
   let summary = "waits for a product";
   let description = [{
-    `allow` products that were started later may go on.
+    Up to `allow` products that were started later may still be in flight.
 
     ```mlir
     %s = nsatile.dot_wait %p allow 1 : !nsatile.pending<tensor<128x128xf32, #s>>
@@ -146,10 +146,10 @@ def NSATile_DotWaitOp : NSATile_Op<"dot_wait", [
 
 def NSATile_PingPongWaitOp : NSATile_Op<"ping_pong_wait", [
     MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "waits until the warpgroup before has arrived";
+  let summary = "waits until the previous warpgroup has arrived";
   let description = [{
-    The consumers' warpgroups run what stands between this and `nsatile.ping_pong_arrive` one after the
-    other, round and round: CUTLASS's ping-pong schedule. Each warpgroup has to run both ops equally often.
+    The consumers' warpgroups take turns to run the code between this op and `nsatile.ping_pong_arrive`:
+    CUTLASS's ping-pong schedule. Each warpgroup has to run both ops equally often.
   }];
   let assemblyFormat = "attr-dict";
 }
@@ -164,8 +164,8 @@ def NSATile_UniformStepOp : NSATile_Op<"uniform_step", [
     MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "says whether all warpgroups run this step of a loop";
   let description = [{
-    The op stands in a loop whose bounds are a warpgroup's own. Where `condition` is true, the other warpgroups run the step, too.
-    All warpgroups run all steps of a loop without this op.
+    The op is in a loop whose bounds may differ between warpgroups. If `condition` is true, all warpgroups run this
+    step. All warpgroups run all steps of a loop without this op.
   }];
   let arguments = (ins I1:$condition);
   let assemblyFormat = "$condition attr-dict";
@@ -183,7 +183,7 @@ def NSATile_AllFiniteOp : NSATile_Op<"all_finite", [Pure]> {
   let assemblyFormat = "$tiles attr-dict `:` type($tiles)";
 }
 
-//===-- Tiles that have to be computed once more --------------------------===//
+//===-- Repair of tiles ---------------------------------------------------===//
 
 def NSATile_RaiseOp : NSATile_Op<"raise", [MemoryEffects<[MemWrite]>]> {
   let summary = "asks for a repair if an element isn't 0";
@@ -200,10 +200,10 @@ def NSATile_RaiseOp : NSATile_Op<"raise", [MemoryEffects<[MemWrite]>]> {
 
 def NSATile_RepairOp : NSATile_Op<"repair", [
     HasParent<"ProgramOp">, NoTerminator, SingleBlock, RecursiveMemoryEffects]> {
-  let summary = "visits each point of a grid, if a launch before asked for it";
+  let summary = "visits each point of a grid if an earlier launch asked for it";
   let description = [{
-    The points (x, y, z) are shared among as many blocks as run at once. Where no
-    program of the plan raised, blocks end after one look. It is the program's only op.
+    The points (x, y, z) are shared among as many blocks as run at once. If no program of
+    the plan raised, each block reads one flag and ends. The op is the only one of its program.
 
     ```mlir
     nsatile.repair of (%nx, %ny, %nz) {
@@ -225,9 +225,9 @@ def NSATile_WarpSpecializeOp : NSATile_Op<"warp_specialize", [
     RecursiveMemoryEffects]> {
   let summary = "one part of a program's warps loads, the other computes";
   let description = [{
-    `warps` warps run the consumers' region, and one thread of a warpgroup behind them runs the producer's. The producer's
-    warpgroup hands registers to the consumers' (setmaxnreg). It keeps at least 24 for each thread, or 40 where
-    the producer reads lists in its loops.
+    `warps` warps run the consumers' region. One thread of the warpgroup behind them runs the producer's region. The
+    producer's warpgroup hands registers to the consumers (setmaxnreg). It keeps at least 24 for each thread, or 40
+    if the producer reads lists in its loops.
 
     ```mlir
     nsatile.warp_specialize consumers 8 {
@@ -247,16 +247,16 @@ def NSATile_WarpSpecializeOp : NSATile_Op<"warp_specialize", [
 
 def NSATile_TilesOp : NSATile_Op<"tiles", [
     HasParent<"WarpSpecializeOp">, NoTerminator, SingleBlock, RecursiveMemoryEffects]> {
-  let summary = "what is done for each point of a grid, one after the other";
+  let summary = "visits the points of a grid, one after the other";
   let description = [{
-    A grid's points (x, y, z) are shared among as many blocks as run at once: each
-    takes the next one when it is done with the one before. The producer asks for it and
+    A grid's points (x, y, z) are shared among as many blocks as run at once: each block
+    takes the next point when it is done with one. The producer asks for the point and
     tells the consumers. x goes down from the end, then y and z go up.
 
-    In `sections`, several columns (y, z) go down together, for points whose work depends on x: the
-    last section begins with its heavy points while enough light ones are left for all
-    blocks, and no block ends long after the others. A section has no more columns than that
-    takes: columns read different operands.
+    With `sections`, several columns (y, z) go down together. This is for points whose work depends on x:
+    the last section begins with its heavy points and leaves enough light points for all blocks,
+    so that no block ends long after the others. A section has no more columns than this takes,
+    since columns read different operands.
 
     ```mlir
     nsatile.tiles of (%nx, %ny, %nz) sections {

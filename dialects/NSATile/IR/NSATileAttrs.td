@@ -5,7 +5,7 @@ include "NSATile/IR/NSATileDialect.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 
-def NSATile_LoopOrder : I32EnumAttr<"LoopOrder", "which loops are outside", [
+def NSATile_LoopOrder : I32EnumAttr<"LoopOrder", "order of an op's loops", [
   I32EnumAttrCase<"QueryMajor", 0, "query_major">,
   I32EnumAttrCase<"Union", 1, "union">,
   I32EnumAttrCase<"KeyMajor", 2, "key_major">,
@@ -14,7 +14,7 @@ def NSATile_LoopOrder : I32EnumAttr<"LoopOrder", "which loops are outside", [
   let genSpecializedAttr = 0;
 }
 
-def NSATile_ReduceKind : I32EnumAttr<"ReduceKind", "what a reduction computes", [
+def NSATile_ReduceKind : I32EnumAttr<"ReduceKind", "operation of a reduction", [
   I32EnumAttrCase<"Sum", 0, "sum">,
   I32EnumAttrCase<"Max", 1, "max">]> {
   let cppNamespace = "::nsacc::nsatile";
@@ -37,28 +37,28 @@ def NSATile_ReduceKindAttr
   let assemblyFormat = "$value";
 }
 
-def NSATile_ProgramUse : I32EnumAttr<"ProgramUse", "where an op is computed", [
+def NSATile_ProgramUse : I32EnumAttr<"ProgramUse", "program that computes an op", [
   I32EnumAttrCase<"Fused", 0, "fused">,
   I32EnumAttrCase<"Own", 1, "own">]> {
   let cppNamespace = "::nsacc::nsatile";
   let genSpecializedAttr = 0;
 }
 
-def NSATile_Halo : I32EnumAttr<"Halo", "entries that blocks share with the ones in front", [
+def NSATile_Halo : I32EnumAttr<"Halo", "treatment of entries that a block shares with the previous one", [
   I32EnumAttrCase<"Recompute", 0, "recompute">,
   I32EnumAttrCase<"Carry", 1, "carry">]> {
   let cppNamespace = "::nsacc::nsatile";
   let genSpecializedAttr = 0;
 }
 
-def NSATile_SelectMethod : I32EnumAttr<"SelectMethod", "how a row's greatest keys are found", [
+def NSATile_SelectMethod : I32EnumAttr<"SelectMethod", "method that finds the greatest keys of a row", [
   I32EnumAttrCase<"Sort", 0, "sort">,
   I32EnumAttrCase<"Threshold", 1, "threshold">]> {
   let cppNamespace = "::nsacc::nsatile";
   let genSpecializedAttr = 0;
 }
 
-def NSATile_Switch : I32EnumAttr<"Switch", "what may be left to a pass", [
+def NSATile_Switch : I32EnumAttr<"Switch", "a choice that may be left to a pass", [
   I32EnumAttrCase<"Auto", 0, "auto">,
   I32EnumAttrCase<"On", 1, "on">,
   I32EnumAttrCase<"Off", 2, "off">]> {
@@ -66,7 +66,7 @@ def NSATile_Switch : I32EnumAttr<"Switch", "what may be left to a pass", [
   let genSpecializedAttr = 0;
 }
 
-def NSATile_SoftmaxOrder : I32EnumAttr<"SoftmaxOrder", "how a step of a softmax is ordered", [
+def NSATile_SoftmaxOrder : I32EnumAttr<"SoftmaxOrder", "order of the instructions in a step of a softmax", [
   I32EnumAttrCase<"Auto", 0, "auto">,
   I32EnumAttrCase<"Rows", 1, "rows">,
   I32EnumAttrCase<"Together", 2, "together">,
@@ -76,7 +76,7 @@ def NSATile_SoftmaxOrder : I32EnumAttr<"SoftmaxOrder", "how a step of a softmax 
   let genSpecializedAttr = 0;
 }
 
-def NSATile_Rescale : I32EnumAttr<"Rescale", "when sums are rescaled by a new maximum", [
+def NSATile_Rescale : I32EnumAttr<"Rescale", "step in which sums are rescaled by a new maximum", [
   I32EnumAttrCase<"Auto", 0, "auto">,
   I32EnumAttrCase<"InStep", 1, "in_step">,
   I32EnumAttrCase<"NextStep", 2, "next_step">]> {
@@ -84,7 +84,7 @@ def NSATile_Rescale : I32EnumAttr<"Rescale", "when sums are rescaled by a new ma
   let genSpecializedAttr = 0;
 }
 
-def NSATile_GridOrder : I32EnumAttr<"GridOrder", "in which order blocks take a grid's points", [
+def NSATile_GridOrder : I32EnumAttr<"GridOrder", "order in which blocks take the points of a grid", [
   I32EnumAttrCase<"Auto", 0, "auto">,
   I32EnumAttrCase<"Columns", 1, "columns">,
   I32EnumAttrCase<"Sections", 2, "sections">]> {
@@ -152,7 +152,7 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
 
 //===-- Kernels of a GPU --------------------------------------------------===//
 
-def NSATile_HostParameter : I32EnumAttr<"HostParameter", "what the host brings", [
+def NSATile_HostParameter : I32EnumAttr<"HostParameter", "parameter that the host passes", [
   I32EnumAttrCase<"Counter", 0, "counter">,
   I32EnumAttrCase<"Failures", 1, "failures">,
   I32EnumAttrCase<"Raised", 2, "raised">,
@@ -163,18 +163,18 @@ def NSATile_HostParameter : I32EnumAttr<"HostParameter", "what the host brings",
 
 def NSATile_HostParameterAttr
     : EnumAttr<NSATileDialect, NSATile_HostParameter, "parameter"> {
-  let summary = "a parameter of a kernel that the runtime brings by itself";
+  let summary = "a kernel parameter that the runtime passes by itself";
   let description = [{
     - `counter`: the address of an `i32` in global memory that is 0 when the kernel
       starts; the kernel leaves it at 0. No other kernel uses it at the same time. Such a
       kernel takes the points of its grid by itself: it is launched with as many blocks, along x, as the
-      device runs side by side, or as its grid has points if these are fewer.
-    - `raised`: the address of an `i32` that is 0 when a plan starts and when it
-      ends: whether a launch asked for a repair.
+      device runs side by side, or with one block for each point if these are fewer.
+    - `raised`: the address of an `i32` that says whether a launch asked for a repair. It is
+      0 when a plan starts and when it ends.
     - `first_z`: an `i32`, the place of the launch's first block along the grid's last axis. A grid
-      with more blocks along it than a device takes is launched in parts.
+      with more blocks along that axis than a device takes is launched in parts.
     - `failures`: the address of a failure record (include/nsacc-rt/failures.h),
-      which keeps the least failure of the launch's `nsatile.assert`.
+      which keeps the least failure of the launch's `nsatile.assert` ops.
 
     ```mlir
     #nsatile.parameter<counter>
@@ -185,16 +185,16 @@ def NSATile_HostParameterAttr
 
 def NSATile_TensorMapAttr : AttrDef<NSATileDialect, "TensorMap"> {
   let mnemonic = "tensor_map";
-  let summary = "a parameter of a kernel: how bulk copies see a buffer";
+  let summary = "a kernel parameter: the view that bulk copies have of a buffer";
   let description = [{
     The runtime encodes a CUtensorMap of argument `argument` with its address, sizes and
     strides at the launch. The kernel takes it by value: 128 bytes, aligned to 64.
 
     - `dims`: buffer dimensions from the innermost outwards; the innermost one's
       elements lie side by side. A dimension that isn't named has size 1 for the
-      map: its first index.
+      map: only its first index.
     - `box`: sizes of the box, for each of `dims`.
-    - `steps`: a box takes every so many elements, for each of `dims`; without them each one.
+    - `steps`: distance between the elements that a box takes, for each of `dims`; 1 if not given.
     - `swizzle`: 0, 32, 64 or 128 bytes; the box's innermost row isn't longer.
 
     Elements beyond the buffer are read as zeros and not written.
@@ -214,21 +214,21 @@ def NSATile_TensorMapAttr : AttrDef<NSATileDialect, "TensorMap"> {
 
 def NSATile_KernelAttr : AttrDef<NSATileDialect, "Kernel"> {
   let mnemonic = "kernel";
-  let summary = "how a GPU launches a program";
+  let summary = "launch parameters of a program on a GPU";
   let description = [{
     Discardable attribute `nsatile.kernel` of programs that were lowered for a GPU.
 
     The kernel has the program's name. Its parameters are the program's arguments
     in their order, an `index` as i64, a number as itself, and a buffer as its
     address (of element 0, so that there is no offset), its sizes and its strides in
-    elements, each i64. `extra`'s parameters follow.
+    elements, each i64. The parameters in `extra` follow.
 
     - `threads`: threads of a block.
     - `shared`: bytes of dynamic shared memory.
     - `cluster`: blocks of a cluster, along x.
-    - `dependent`: whether it may be launched while the launch before it still runs: it
-      waits for that one's end before it reads or writes memory.
-    - `extra`: `#nsatile.tensor_map` and `#nsatile.parameter`, in the kernel's order.
+    - `dependent`: whether the kernel may be launched while the previous launch still runs.
+      Such a kernel waits for the end of that launch before it reads or writes memory.
+    - `extra`: `#nsatile.tensor_map` and `#nsatile.parameter` attributes, in the kernel's order.
 
     ```mlir
     #nsatile.kernel<threads = 384, shared = 98304, extra = [#nsatile.parameter<counter>]>

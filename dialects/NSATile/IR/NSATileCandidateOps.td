@@ -22,11 +22,11 @@ def NSATile_CandidatesOp : NSATile_Op<"candidates", [MemoryEffects<[MemAlloc]>]>
 }
 
 def NSATile_OfferOp : NSATile_Op<"offer", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "adds those of a tile's keys that may be among the greatest";
+  let summary = "adds the keys of a tile that may be among the greatest";
   let description = [{
-    Row r of the tile is for list r. Behind the op a list has all of the greatest `keep` keys that it was offered, and maybe some more, in the
-    order in which they were offered: columns from the first on. The keys that a list is offered differ, unless they are below
-    its floor. Negative ones are below any.
+    Row r of the tile is offered to list r, from the first column on. After the op a list has all of the greatest `keep`
+    keys that it was offered, and maybe some more, in the order in which they were offered. The keys that a list is
+    offered differ, unless they are below its floor. Negative keys are below every floor.
 
     ```mlir
     nsatile.offer %keys to %c : tensor<4x64xi64>, !nsatile.candidates<rows = 4, keep = 2048, room = 4096>
@@ -38,10 +38,11 @@ def NSATile_OfferOp : NSATile_Op<"offer", [MemoryEffects<[MemRead, MemWrite]>]> 
 }
 
 def NSATile_ChooseOp : NSATile_Op<"choose", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "leaves each list the greatest keys of a number of its own";
+  let summary = "reduces each list to a given number of its greatest keys";
   let description = [{
-    List r keeps its `numbers[r]` greatest keys, from 0 on and at most `keep`, in the order in which they were offered. With `beside`, keys that aren't less
-    than that don't count: a list keeps them and `numbers[r]` others, together at most `keep`.
+    List r keeps its `numbers[r]` greatest keys, 0 to `keep` of them, in the order in which they were offered. With
+    `beside`, keys that aren't less than `beside` don't count: a list keeps them and `numbers[r]` others, together at
+    most `keep`.
 
     ```mlir
     nsatile.choose %n of %c : tensor<4xi64>, !nsatile.candidates<rows = 4, keep = 2048, room = 4096>
@@ -59,7 +60,7 @@ def NSATile_ChooseOp : NSATile_Op<"choose", [MemoryEffects<[MemRead, MemWrite]>]
 def NSATile_ChosenOp : NSATile_Op<"chosen", [MemoryEffects<[MemRead]>]> {
   let summary = "keys of the lists, from a place on";
   let description = [{
-    In the order in which they were offered; -1 behind a list's last one.
+    Keys are in the order in which they were offered; -1 follows a list's last key.
 
     ```mlir
     %k = nsatile.chosen %c[%first] : !nsatile.candidates<rows = 4, keep = 2048, room = 4096> -> tensor<4x64xi64>

@@ -6,10 +6,10 @@ include "mlir/IR/OpBase.td"
 def NSATileDialect : Dialect {
   let name = "nsatile";
   let cppNamespace = "::nsacc::nsatile";
-  let summary = "Loops over tiles: what one program of a grid computes";
+  let summary = "Loops over tiles: the programs at the points of a grid";
   let description = [{
-    The `nsatile` dialect says which loops run over which tiles. A program is
-    what one point of a grid does; a plan launches programs over workspace and
+    The `nsatile` dialect says which loops run over which tiles. A program
+    computes one point of a grid; a plan launches programs over workspace and
     arguments. Buffers are memrefs, tiles are static tensors on which `arith` and
     `math` work as they stand (docs/Rationale/NSATile.md).
   }];

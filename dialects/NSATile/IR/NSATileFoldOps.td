@@ -1,7 +1,7 @@
 #ifndef NSATILE_IR_NSATILEFOLDOPS_TD
 #define NSATILE_IR_NSATILEFOLDOPS_TD
 
-/// What both folds are: a domain of tiles, and a body that is told its tile.
+/// Base of both folds: a domain of tiles, and a body that gets a tile's number.
 class NSATile_FoldLike<string mnemonic, list<Trait> traits = []>
     : NSATile_Op<mnemonic, traits # [
         AttrSizedOperandSegments, SingleBlock, RecursiveMemoryEffects,
@@ -25,7 +25,7 @@ class NSATile_FoldLike<string mnemonic, list<Trait> traits = []>
     /// The number of the step's tile, and whether it may have hidden pairs.
     ::mlir::Value getTile() { return getBody().getArgument(0); }
     ::mlir::Value getPartial() { return getBody().getArgument(1); }
-    /// The words of the step's entry, where a list has members.
+    /// The words of the step's entry, if its list has members.
     ::mlir::Block::BlockArgListType getWords() {
       return getBody().getArguments().slice(2, getDomain().getNumWords());
     }
@@ -43,18 +43,20 @@ def NSATile_FoldOp : NSATile_FoldLike<"fold", [
     number of the tile, whether the tile is partial, and the state; it yields the next
     state. A tile that is not partial lies in a range's full part: each of its pairs is visible, so that the body needs no mask.
 
-    The domain is one of
+    The domain takes one of these forms:
 
     - `over %first to %end full %a to %b, …`: the tiles of these ranges, one range after the
-      other. A tile that several ranges have counts in the first of them. `%first <= %a <= %b <= %end`;
+      other. A tile in several ranges counts in the first of them. `%first <= %a <= %b <= %end`;
       without `full` no tile is full.
-    - `in %list[%i, …] count %n`: the first `%n` tiles of the entries of a row of a list, none of which is negative; with `from %a`, those from tile `%a` on.
-      Without `count`, all entries of the row, of which negative ones are left out. The list's last dimension has the entries.
-      `with %members` gives the body the entry's words, in front of the state: %members has a dimension of so many behind the list's.
+    - `in %list[%i, …] count %n`: the first `%n` tiles of the entries of a list's row; no entry is negative. With
+      `from %a`, the fold begins at tile `%a`. Without `count`, it goes over all entries of the row but the negative
+      ones. The list's last dimension has the entries. `with %members` passes the words of an entry to the body, in
+      front of the state: behind the list's dimensions, %members has a dimension of words.
     - `at %tile`: one tile.
 
-    With `parts`, each entry is a block of as many tiles: block e has the tiles from `parts` times e on. A
-    list or a tile may come with ranges, too: those then say which tiles are full, and tiles outside of all of them may be left out.
+    With `parts`, each entry is a block of `parts` tiles: block e has the tiles from `parts` times e on. A list or a
+    tile may come with ranges, too. The ranges then say which tiles are full, and tiles outside of all ranges may be
+    left out.
 
     ```mlir
     %s:2 = nsatile.fold over %first to %end full %a to %b state(%m0, %o0 : tensor<64xf32>, tensor<64x64xf32>) {
@@ -72,16 +74,16 @@ def NSATile_FoldOp : NSATile_FoldLike<"fold", [
   }];
   let extraClassDeclaration = sharedDeclaration # [{
     ::mlir::ValueRange getState() { return getRegionIterArgs(); }
-    /// The range of a fold over one; none for other domains.
+    /// The range of a fold over one range; none for other domains.
     std::optional<TileRange> getSingleRange();
-    /// Makes it go over another range; it has to be a fold over one.
+    /// Replaces the range of a fold over one range.
     void setRange(const TileRange &range);
   }];
 }
 
 def NSATile_YieldOp : NSATile_Op<"yield", [
     Pure, Terminator, ReturnLike, HasParent<"FoldOp">]> {
-  let summary = "the state behind a step of a fold";
+  let summary = "the state after a step of a fold";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
@@ -89,12 +91,12 @@ def NSATile_YieldOp : NSATile_Op<"yield", [
 def NSATile_SoftmaxFoldOp : NSATile_FoldLike<"softmax_fold"> {
   let summary = "a softmax over the tiles of a domain";
   let description = [{
-    With x the scaled scores that the body yields for all tiles of the domain (`nsatile.fold` has the domains), side by
-    side, and v the values: per row the greatest x, Σ exp(x - max), and Σ exp(x - max) · v. A score of -inf
-    is that of a pair that isn't visible: what is not finite in its value doesn't reach the row.
-    Without values the third result is left out. `from` adds what other keys gave.
+    Let x be the scaled scores that the body yields for all tiles of the domain (see `nsatile.fold`), side by
+    side, and v the values. The results are, per row, the greatest x, Σ exp(x - max), and Σ exp(x - max) · v. A score
+    of -inf marks a pair that isn't visible: an infinity or NaN in its value doesn't reach the row.
+    Without values there is no third result. `from` adds the results of other keys.
 
-    It says nothing of the order of additions. `nsatile-online-softmax` makes a `nsatile.fold` of it that
+    The op leaves the order of additions open. `nsatile-online-softmax` makes it a `nsatile.fold` that
     carries maximum, sum and accumulator (Milakov and Gimelshein, arXiv:1805.02867).
 
     ```mlir

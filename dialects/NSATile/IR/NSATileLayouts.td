@@ -13,7 +13,7 @@ class NSATile_Layout<string name, string keyword>
 }
 
 def NSATile_MmaLayout : NSATile_Layout<"MmaLayout", "mma"> {
-  let summary = "registers as tensor cores accumulate";
+  let summary = "registers in the order of tensor cores' accumulators";
   let description = [{
     A matrix in the registers of `warps` warps, 16 rows to a warp. Lane l of warp w holds in
     register (m, n, b, c), c changing fastest and m slowest, with b and c 0 or 1,
@@ -22,7 +22,7 @@ def NSATile_MmaLayout : NSATile_Layout<"MmaLayout", "mma"> {
     - column 8 · n + 2 · (l mod 4) + c.
 
     These are the accumulators of `mma.sync` m16n8, and of `wgmma` m64nN where warps are
-    a multiple of 4. Registers beyond the matrix are padding; what they hold doesn't
+    a multiple of 4. Registers beyond the matrix are padding; their contents don't
     matter.
 
     ```mlir
@@ -36,8 +36,8 @@ def NSATile_MmaLayout : NSATile_Layout<"MmaLayout", "mma"> {
 def NSATile_SliceLayout : NSATile_Layout<"SliceLayout", "slice"> {
   let summary = "registers of a tile that lacks a dimension";
   let description = [{
-    The layout `of` of a tile that has one dimension more, `dim`, with only one of the
-    registers that differ along it; its threads along `dim` hold copies.
+    The layout `of` belongs to a tile that has one dimension more, `dim`. The slice has one
+    register for all of its registers that differ along `dim`; threads along `dim` hold copies.
 
     ```mlir
     tensor<64xf32, #nsatile.slice<dim = 1, of = #nsatile.mma<warps = 4>>>
@@ -50,8 +50,8 @@ def NSATile_SliceLayout : NSATile_Layout<"SliceLayout", "slice"> {
 def NSATile_PartialLayout : NSATile_Layout<"PartialLayout", "partial"> {
   let summary = "registers whose sum over threads is the tile";
   let description = [{
-    The registers of the slice `of`, but where that has copies, an element is the sum of
-    what these threads hold: sums of rows stay in threads until a loop is done.
+    The registers are the slice `of`'s. Where threads of the slice hold copies of an element, here
+    the element is the sum of their registers: sums of rows stay in threads until a loop is done.
 
     ```mlir
     tensor<64xf32, #nsatile.partial<of = #nsatile.slice<dim = 1, of = #nsatile.mma<warps = 4>>>>
@@ -95,10 +95,10 @@ def NSATile_SharedLayout : NSATile_Layout<"SharedLayout", "shared"> {
   let description = [{
     `swizzle = 128`: a matrix of 16-bit elements as slabs of 64 columns. A row of a slab has 128
     bytes; the 16 bytes of chunk c of row r stand at chunk c xor (r mod 8), so that
-    neither rows nor columns meet in a bank. Slabs are aligned to 1024 bytes. Bulk tensor copies write it,
-    and `ldmatrix` and `wgmma` read it.
+    neither rows nor columns have bank conflicts. Slabs are aligned to 1024 bytes. Bulk tensor copies
+    write the tile, and `ldmatrix` and `wgmma` read it.
 
-    `swizzle = 0`: row-major; rows of matrices are padded so that columns don't meet in a bank.
+    `swizzle = 0`: row-major; rows of matrices are padded so that columns have no bank conflicts.
 
     ```mlir
     tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>

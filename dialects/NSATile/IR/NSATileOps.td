@@ -42,10 +42,10 @@ class NSATile_FunctionOp<string mnemonic> : NSATile_Op<mnemonic, [
 }
 
 def NSATile_ProgramOp : NSATile_FunctionOp<"program"> {
-  let summary = "what one point of a grid computes";
+  let summary = "the computation of one point of a grid";
   let description = [{
     Arguments are buffers, sizes and scalars; there are no results. Programs of
-    one launch run in any order, and don't write what another one reads.
+    one launch run in any order, and don't write elements that another one reads.
 
     ```mlir
     nsatile.program @attend_0(%q: memref<?x?x?x64xbf16, strided<[?, ?, ?, 1], offset: ?>>, %T: index) {
@@ -66,8 +66,8 @@ def NSATile_ProgramOp : NSATile_FunctionOp<"program"> {
 def NSATile_PlanOp : NSATile_FunctionOp<"plan"> {
   let summary = "workspace and launches of one kernel";
   let description = [{
-    Arguments are the kernel's inputs and results. The body is straight-line, but for loops over
-    launches (`nsatile.repeat`): sizes of buffers, integer arithmetic, workspace and launches.
+    Arguments are the kernel's inputs and results. The body has sizes of buffers, integer arithmetic,
+    workspace and launches. It is straight-line apart from loops over launches (`nsatile.repeat`).
 
     ```mlir
     nsatile.plan @flash(%q: memref<…>, %out: memref<…>) {
@@ -109,10 +109,10 @@ def NSATile_WorkspaceOp : NSATile_Op<"workspace", [
 
 def NSATile_RepeatOp : NSATile_Op<"repeat", [
     HasParent<"PlanOp">, SingleBlock, NoTerminator, RecursiveMemoryEffects]> {
-  let summary = "launches that run once for each of some numbers";
+  let summary = "launches that run once for each number of a range";
   let description = [{
-    The body, integer arithmetic and launches, runs for 0 to `count` (exclusive), one after the other. What workspaces hold stays from one
-    time to the next, and so do their sizes: workspaces stand in front.
+    The body has integer arithmetic and launches. It runs for each number from 0 to `count` (exclusive), one after the
+    other. Workspaces are made in front of the loop: they keep their contents and sizes from one run to the next.
 
     ```mlir
     nsatile.repeat %i below %count {
@@ -130,9 +130,9 @@ def NSATile_RepeatOp : NSATile_Op<"repeat", [
   let hasRegionVerifier = 1;
   let hasCanonicalizeMethod = 1;
   let extraClassDeclaration = [{
-    /// The number of this time.
+    /// The number that the body runs for.
     ::mlir::Value getNumber() { return getBody().getArgument(0); }
-    /// The body in place of the loop, with a number for its own.
+    /// Replaces the loop by its body, run for `number`.
     void inlineBody(::mlir::RewriterBase &rewriter, ::mlir::Value number);
   }];
 }
@@ -155,10 +155,10 @@ def NSATile_LaunchOp : NSATile_Op<"launch", [
 
 //===-- Memory ------------------------------------------------------------===//
 
-/// Of accesses whose rows a list in memory may name.
+/// Part of the description of accesses whose rows a list in memory may name.
 defvar listedDescription = [{
     With `through %list[%i, %first] by n`, row r of the tile (its first dimension) is row `list[%i, %first + r] floordiv n` behind the
-    offset, and what the first limit bounds is `%first + r`. An element of the list that is beyond it isn't read.
+    offset, and the first limit bounds `%first + r`. Elements of the list beyond that limit aren't read.
 }];
 defvar listedDeclaration = [{
     /// Whether a list names the tile's rows.
@@ -203,7 +203,7 @@ def NSATile_LoadOp : NSATile_Op<"load", [
 }
 
 def NSATile_StoreOp : NSATile_Op<"store", [AttrSizedOperandSegments]> {
-  let summary = "writes what lies within the limits of a tile";
+  let summary = "writes the elements of a tile that lie within limits";
   let description = listedDescription;
   let arguments = (ins NSATile_Tile:$tile,
                        Arg<NSATile_Buffer, "", [MemWrite]>:$buffer,
@@ -226,7 +226,7 @@ def NSATile_StoreOp : NSATile_Op<"store", [AttrSizedOperandSegments]> {
 def NSATile_GatherOp : NSATile_Op<"gather", [MemoryEffects<[MemRead]>]> {
   let summary = "one element of a buffer for each element of a tile of indices";
   let description = [{
-    Each index is clamped to the buffer, so that lanes whose value is not used
+    Each index is clamped to the buffer, so that lanes with an unused value
     never read outside of it.
 
     ```mlir
@@ -245,10 +245,10 @@ def NSATile_LookupOp : NSATile_Op<"lookup", [
     MemoryEffects<[MemRead]>,
     TypesMatchWith<"the result is an element of the buffer", "buffer", "result",
                    "::mlir::cast<::mlir::MemRefType>($_self).getElementType()">]> {
-  let summary = "one element of a buffer, wherever its place is";
+  let summary = "one element of a buffer, at clamped indices";
   let description = [{
-    As `nsatile.gather` of one element: indices are clamped to the buffer, and an empty buffer's
-    element is 0.
+    Like `nsatile.gather` of one element: indices are clamped to the buffer, and an empty buffer
+    gives 0.
 
     ```mlir
     %n = nsatile.lookup %filled[%b, %page] : memref<?x?xi32>
@@ -265,11 +265,11 @@ def NSATile_LookupOp : NSATile_Op<"lookup", [
 def NSATile_AssertOp : NSATile_Op<"assert", [MemoryEffects<[MemWrite]>]> {
   let summary = "ends the run with an error where a condition doesn't hold";
   let description = [{
-    The condition is a boolean, or a tile of them. `values` are indices, or tiles of
-    indices of the condition's shape; `{n}` in the message stands for the n-th of them, at
-    the element that fails. The program goes on: what it computes from there
-    doesn't matter. The run reports one failure of a launch, that with the
-    lexicographically least values, so that neither threads nor tiles decide.
+    The condition is a boolean, or a tile of booleans. `values` are indices, or tiles of
+    indices of the condition's shape; `{n}` in the message stands for the n-th value, at
+    the element that fails. The program goes on, but its later results don't matter. The
+    run reports one failure of a launch: the failure with the lexicographically least
+    values, so that the order of threads and tiles doesn't matter.
 
     ```mlir
     nsatile.assert %ok, "table 'doc' is read at {1} in batch row {0}" (%b, %j) : tensor<64xi1>, index, tensor<64xindex>
@@ -282,7 +282,7 @@ def NSATile_AssertOp : NSATile_Op<"assert", [MemoryEffects<[MemWrite]>]> {
     $condition `,` $message `(` $values `)` attr-dict `:` type($condition) (`,` type($values)^)?
   }];
   let extraClassDeclaration = [{
-    /// Values that a failure is told with at most.
+    /// Greatest number of values that an assertion may have.
     static constexpr unsigned maxValues = 24;
   }];
   let hasVerifier = 1;
@@ -299,13 +299,13 @@ def NSATile_IotaOp : NSATile_Op<"iota", [Pure]> {
 }
 
 def NSATile_RowRangeOp : NSATile_Op<"row_range", [Pure]> {
-  let summary = "the rows that bounds computed from it have to be right for";
+  let summary = "the range of positions for which computed loop bounds have to hold";
   let description = [{
-    Positions [first, end) among a tile's `size` neighbouring ones, each of which has
-    equally many rows of the tile's products, in their order. Bounds of loops over keys that are
-    computed from the results let no key out that a row of these positions sees.
+    The results are positions [first, end) of a tile with `size` neighbouring positions. Each
+    position has equally many rows of the tile's products, in the order of positions. Bounds of loops over
+    keys that are computed from the results leave out no key that a row of these positions sees.
 
-    With `groups` each of so many warpgroups gets its own share of the positions.
+    With `groups`, each of that number of warpgroups gets its own share of the positions.
 
     ```mlir
     %own_first, %own_end = nsatile.row_range %first to %end of 192 groups 3
@@ -353,12 +353,12 @@ def NSATile_DotOp : NSATile_Op<"dot", [
     Pure, AttrSizedOperandSegments, AllElementTypesMatch<["lhs", "rhs"]>]> {
   let summary = "a product of two tiles, accumulated in f32";
   let description = [{
-    `acc + lhs · rhs`, with `transpose_lhs` of lhsᵀ, with `transpose_rhs` of rhsᵀ.
+    Computes `acc + lhs · rhs`, with lhsᵀ for `transpose_lhs` and rhsᵀ for `transpose_rhs`.
 
-    `where`, which no transposed operand goes with, says which rows see which rows of `rhs` (not transposed). What a row
-    doesn't see counts as zeros for it, so that no infinity or NaN there reaches
-    the row: `acc[r, c] + Σ lhs[r, k] · (visible[r, k] ? rhs[k, c] : 0)`. Where
-    `visible` doesn't hold `lhs` is 0, so that it only matters where `rhs` isn't finite.
+    `where` says which rows of the result see which rows of `rhs`. It can't be given with a transposed operand. Rows of
+    `rhs` that a row doesn't see count as zeros for it, so that no infinity or NaN in them reaches
+    the row: `acc[r, c] + Σ lhs[r, k] · (visible[r, k] ? rhs[k, c] : 0)`. `lhs` is 0
+    where `visible` is false, so that `where` only matters if `rhs` isn't finite.
 
     ```mlir
     %s = nsatile.dot %q, transpose %k : (tensor<64x64xbf16>, tensor<128x64xbf16>) -> tensor<64x128xf32>
@@ -377,7 +377,7 @@ def NSATile_DotOp : NSATile_Op<"dot", [
     (`where` $visible^)? attr-dict `:` functional-type(operands, $result)
   }];
   let extraClassDeclaration = [{
-    /// How many products an element of the result adds up.
+    /// Number of products that an element of the result adds up.
     int64_t getInner() {
       return ::mlir::cast<::mlir::RankedTensorType>(getLhs().getType())
           .getDimSize(getTransposeLhs() ? 0 : 1);
@@ -408,8 +408,8 @@ def NSATile_ConvertLayoutOp : NSATile_Op<"convert_layout", [Pure]> {
 def NSATile_ReshapeOp : NSATile_Op<"reshape", [Pure]> {
   let summary = "the same elements, in row-major order, as a tile of another shape";
   let description = [{
-    Nothing moves: where one of the tiles has a layout, the other's is that layout under
-    `#nsatile.reshape`, or both are the same `#nsatile.blocked`.
+    Nothing moves: if one of the tiles has a layout, the other has that layout under
+    `#nsatile.reshape`, or both have the same `#nsatile.blocked`.
 
     ```mlir
     %r = nsatile.reshape %t : tensor<64x64xf32, #nsatile.mma<warps = 4>>
@@ -432,13 +432,13 @@ def NSATile_SoftmaxUpdateOp : NSATile_Op<"softmax_update", [
   let description = [{
     With x = scale · scores, per row: newMax = max(max, x), probs = exp(x - newMax),
     decay = exp(max - newMax), newSum = sum · decay + Σ probs (Milakov and Gimelshein,
-    arXiv:1805.02867). While a row's newMax is -inf its probs are 0 and its decay is 1.
-    Where newMax is inf, probs are exp(x), so that the sum is infinite, too; decay is 1 from
-    then on. newMax leaves NaN out: a NaN makes a NaN among probs and so newSum.
-    Sums may be `#nsatile.partial`; their type then stands behind `sums`.
+    arXiv:1805.02867). While a row's newMax is -inf, its probs are 0 and its decay is 1.
+    If newMax is inf, probs are exp(x), so that the sum is infinite, too; decay is 1 from
+    then on. newMax ignores NaN: a NaN score makes its prob NaN, and so newSum.
+    Sums may be `#nsatile.partial`; their type then follows `sums`.
 
-    With `rows`, all others keep max and sum: their probs are 0 and their decay is 1, as if
-    all of their scores were -inf.
+    With `rows`, rows where it is false keep max and sum: their probs are 0 and their decay is 1,
+    as if all of their scores were -inf.
 
     ```mlir
     %m1, %l1, %p, %r = nsatile.softmax_update %m, %l, %s scale %c : tensor<64xf32>, tensor<64x128xf32>
@@ -461,8 +461,8 @@ def NSATile_SoftmaxFinalizeOp : NSATile_Op<"softmax_finalize", [
     Pure, AllTypesMatch<["max", "lse"]>, AllTypesMatch<["acc", "output"]>]> {
   let summary = "the output and the log-sum-exp of a streaming softmax";
   let description = [{
-    output = acc / sum and lse = max + log sum; 0 and -inf for a row whose sum is 0.
-    Where max is inf, that is NaN and inf; where sum is NaN, both are NaN.
+    output = acc / sum and lse = max + log sum. For a row with a sum of 0, they are 0 and -inf.
+    If max is inf, they are NaN and inf. If sum is NaN, both are NaN.
   }];
   let arguments = (ins NSATile_Rows:$max, NSATile_Rows:$sum,
                        NSATile_F32Matrix:$acc);
@@ -477,11 +477,11 @@ def NSATile_SoftmaxFinalizeOp : NSATile_Op<"softmax_finalize", [
 def NSATile_SoftmaxMergeOp : NSATile_Op<"softmax_merge", [
     Pure, AllTypesMatch<["lhsMax", "lhsSum", "rhsMax", "rhsSum", "newMax",
                          "newSum", "lhsDecay", "rhsDecay"]>]> {
-  let summary = "one streaming softmax of two over different keys";
+  let summary = "merges two streaming softmaxes over different keys";
   let description = [{
-    newMax = max(lhsMax, rhsMax), NaN left out; a side's decay is exp(its max - newMax), 1
-    where the two are equal, infinities among them; newSum = lhsSum · lhsDecay + rhsSum · rhsDecay. The
-    accumulators are to be scaled likewise.
+    newMax = max(lhsMax, rhsMax), which ignores NaN. A side's decay is exp(its max - newMax), or 1
+    if the two are equal, even if infinite. newSum = lhsSum · lhsDecay + rhsSum · rhsDecay. The
+    accumulators have to be scaled by the decays, too.
 
     ```mlir
     %m, %l, %r0, %r1 = nsatile.softmax_merge %m0, %l0, %m1, %l1 : tensor<64xf32>
@@ -500,12 +500,12 @@ def NSATile_SoftmaxWeightsOp : NSATile_Op<"softmax_weights", [
     Pure, Elementwise, AllTypesMatch<["scores", "lse", "rest", "weights"]>]> {
   let summary = "the weights of a softmax whose log-sum-exp is known";
   let description = [{
-    weights = exp(scale · scores - lse - rest): lse is f32's part of the log-sum-exp, and rest what
-    it has no digits for. The product is rounded, as the one is that the largest score is part of:
-    of equal scores, however large, nothing but the rest is left.
+    weights = exp(scale · scores - lse - rest): lse is the log-sum-exp as an f32, and rest the part for
+    which an f32 has no digits. The product is rounded, like the greatest product in the log-sum-exp:
+    equal products cancel, however large they are.
 
-    With `approximate`, weights may be off by 2^-12 of themselves, as those of scores that come of
-    operands of 16 bits are anyway.
+    With `approximate`, weights may have a relative error of 2^-12. Scores of 16-bit operands cause
+    errors of that size anyway.
 
     ```mlir
     %w = nsatile.softmax_weights %s, %lse, %rest scale %c approximate : tensor<64x128xf32>
@@ -527,7 +527,7 @@ def NSATile_Keys : 2DTensorOf<[I32, I64]>;
 
 def NSATile_SortOp : NSATile_Op<"sort", [
     Pure, AllTypesMatch<["keys", "result"]>]> {
-  let summary = "each row in order";
+  let summary = "sorts each row";
   let description = [{
     ```mlir
     %s = nsatile.sort ascending %x : tensor<32x16xi64>
@@ -544,12 +544,13 @@ def NSATile_TopOp : NSATile_Op<"top", [
     Pure, AllTypesMatch<["list", "result"]>]> {
   let summary = "the greatest keys of a running list and of new candidates";
   let description = [{
-    Row by row, the K greatest of the K keys of `list`, which are in descending
-    order, and of the N candidates, in descending order.
+    Each row of the result has the K greatest of the K keys of `list` and the N candidates, in descending
+    order. The keys of `list` are in descending order, too.
 
-    With `insert K` a list may have more columns than the K that are asked for. What comes behind these is in
-    descending order, too, and of the list or of the candidates, but not always the greatest. Such lists have a column for each lane of a
-    warp, candidates as many for each lane, and a warp inserts those that beat key K, one by one or many at once.
+    With `insert K` a list may have more columns than the K that are asked for. The keys behind column K are in
+    descending order, too. They are keys of the list or candidates, but not always the greatest. Such a list has one
+    column for each lane of a warp, and each lane has equally many candidates. A warp inserts the candidates that
+    beat key K, one by one or many at once.
 
     ```mlir
     %l1 = nsatile.top %l, %c : tensor<32x16xi64>, tensor<32x64xi64>
@@ -570,7 +571,7 @@ def NSATile_ExchangeOp : NSATile_Op<"exchange", [
   let summary = "swaps keys whose columns differ in the bits of a mask";
   let description = [{
     Column c of the result is column c xor `mask` of the keys: half of a
-    compare-exchange. All bits set turn rows around.
+    compare-exchange. A mask of all ones reverses rows.
 
     ```mlir
     %s = nsatile.exchange %x by 4 : tensor<32x16xi64>
@@ -584,10 +585,10 @@ def NSATile_ExchangeOp : NSATile_Op<"exchange", [
 
 def NSATile_ShiftOp : NSATile_Op<"shift", [
     Pure, AllTypesMatch<["before", "tile", "result"]>]> {
-  let summary = "each column is the one in front of it";
+  let summary = "moves each column one place to the right";
   let description = [{
-    Column c of the result is column c - 1 of `tile`; column 0 is the last one of `before`, the tile
-    in front of it. A lane has most of its neighbours' columns, or one of them has.
+    Column c of the result is column c - 1 of `tile`; column 0 is the last column of `before`, the tile
+    in front of it.
 
     ```mlir
     %s = nsatile.shift %before, %tile : tensor<4x64xf32>
@@ -599,15 +600,17 @@ def NSATile_ShiftOp : NSATile_Op<"shift", [
 }
 
 def NSATile_UniteOp : NSATile_Op<"unite", [AttrSizedOperandSegments]> {
-  let summary = "the union of lists, and which of them have each entry";
+  let summary = "the union of lists, and for each entry the rows that have it";
   let description = [{
-    Of `rows` rows, at most as many as `of` says: writes the different entries of their lists from 0 on below `below` in ascending order to a
-    row of `blocks`, how many they are to `counts`, and for each of them a set of rows to `members`, where there are any: bit r mod 32 of word r / 32 is row r's.
-    All other entries, negative ones among them, are left out. What comes behind the last entry isn't written.
+    Unites the lists of `rows` rows, whose number is at most the one behind `of`. The op writes the different entries from
+    0 to `below` (exclusive) in ascending order to a row of `blocks`, and their number to `counts`. All other entries,
+    negative ones among them, are left out. Elements of `blocks` behind the last entry aren't written. If `members` is
+    given, the op writes a set of rows to it for each entry: bit r mod 32 of word r / 32 stands for row r.
 
-    Lists are in any order, may repeat entries, and stand in memory: row r is of token t = `from` + (r floordiv `heads`) · `step`, and has the list at `offsets`,
-    where t floordiv `every` is added to the offset `along` that dimension, and r mod `heads` to the one behind it. Lists from `end` on along that dimension are empty.
-    A list's entries are the buffer's last dimension.
+    Lists are in memory, in any order, and may repeat entries. Row r belongs to token
+    t = `from` + (r floordiv `heads`) · `step`. Its list is at `offsets`, with t floordiv `every` added to the offset of
+    dimension `along`, and r mod `heads` to the next offset. Lists from `end` on along that dimension are empty.
+    The buffer's last dimension has the entries of a list.
 
     ```mlir
     nsatile.unite %lists[%b, %c0, %h, %c0] along 1 every 64 from %t step 32 end %end rows %n of 4 below %number
@@ -632,9 +635,9 @@ def NSATile_UniteOp : NSATile_Op<"unite", [AttrSizedOperandSegments]> {
     `:` type($lists) `,` type($blocks) `,` type($counts)
   }];
   let extraClassDeclaration = [{
-    /// Bits of a word of `members`.
+    /// Number of bits of a word of `members`.
     static constexpr int64_t wordBits = 32;
-    /// Entries of a list, and of all.
+    /// Number of entries of one list, and of all lists.
     int64_t getTop() { return getLists().getType().getShape().back(); }
     int64_t getNumEntries() { return getTop() * getMost(); }
     int64_t getNumWords();
@@ -642,24 +645,26 @@ def NSATile_UniteOp : NSATile_Op<"unite", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
-/// A warp's work over the entries of neighbouring lists, in their order.
+/// Base of ops in which a warp goes over the entries of neighbouring lists in
+/// order.
 class NSATile_ListsOp<string mnemonic> : NSATile_Op<mnemonic, [AttrSizedOperandSegments]> {
   dag listed = (ins NSATile_List:$lists, Variadic<Index>:$offsets, I64Attr:$along,
                     DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$every,
                     Index:$first, Index:$count, Index:$below);
   string sharedDeclaration = [{
-    /// Entries of a list.
+    /// Number of entries of a list.
     int64_t getTop() { return getLists().getType().getShape().back(); }
   }];
   let hasVerifier = 1;
 }
 
 def NSATile_HistogramOp : NSATile_ListsOp<"histogram"> {
-  let summary = "how many of some lists have each number";
+  let summary = "counts the entries of lists by their numbers";
   let description = [{
-    Of rows `first` to `first + count` (exclusive), row r of which has the list at `offsets`, where r floordiv `every` is added to the offset `along`
-    that dimension, and each number from 0 on below `below`: writes how many times lists have number c to `counts`, c times
-    `step` elements behind its indices. All other entries, negative ones among them, are left out. A list's entries are the buffer's last dimension.
+    Goes over the lists of rows `first` to `first + count` (exclusive). Row r has the list at `offsets`, with
+    r floordiv `every` added to the offset of dimension `along`. For each number c from 0 to `below` (exclusive), the op
+    writes the number of entries that are c to `counts`, c times `step` elements behind its indices. All other entries,
+    negative ones among them, are left out. The buffer's last dimension has the entries of a list.
 
     ```mlir
     nsatile.histogram %lists[%b, %start, %h, %c0] along 1 rows %t count %n below %blocks to %counts[%b, %h, %chunk] step %chunks
@@ -676,10 +681,11 @@ def NSATile_HistogramOp : NSATile_ListsOp<"histogram"> {
 }
 
 def NSATile_CountingSortOp : NSATile_ListsOp<"counting_sort"> {
-  let summary = "the entries of some lists, by their numbers";
+  let summary = "sorts the entries of lists by their numbers";
   let description = [{
-    Writes the entries that `nsatile.histogram` counts, each as r · top + (its place in the list), to `sorted`: the n-th one of number c
-    n elements behind that which `starts` has for c, as counts stand. So entries of a number are ascending, and no atomic operation decides.
+    Writes the entries that `nsatile.histogram` counts, each as r · top + (its place in the list), to `sorted`: the n-th
+    entry of number c goes n elements behind the start that `starts` has for c. Starts are laid out like the counts of
+    `nsatile.histogram`. The written values of a number are ascending, and no atomic operation decides their order.
 
     ```mlir
     nsatile.counting_sort %lists[%b, %start, %h, %c0] along 1 rows %t count %n below %blocks
@@ -701,7 +707,8 @@ def NSATile_CountingSortOp : NSATile_ListsOp<"counting_sort"> {
 def NSATile_PrefixSumOp : NSATile_Op<"prefix_sum"> {
   let summary = "sums of the elements before each one";
   let description = [{
-    Replaces each of `count` neighbouring elements by the sum of those before it, and the element behind them by the sum of all.
+    Replaces each of `count` neighbouring elements by the sum of the elements before it, and the element behind them by
+    the sum of all.
 
     ```mlir
     nsatile.prefix_sum %counts[%b, %h, %c0] count %n : memref<?x?x?xi32>

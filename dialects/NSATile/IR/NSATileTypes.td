@@ -10,10 +10,10 @@ class NSATile_Type<string name, string typeMnemonic>
 }
 
 def NSATile_CircularBufferType : NSATile_Type<"CircularBuffer", "circular_buffer"> {
-  let summary = "tiles in shared memory on their way from memory to products";
+  let summary = "a queue of tiles in shared memory";
   let description = [{
-    A queue with room for `stages` tiles. What is loaded first is read and
-    released first.
+    The queue has room for `stages` tiles. The tile that is loaded first is read
+    and released first.
 
     ```mlir
     !nsatile.circular_buffer<2 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
@@ -31,9 +31,9 @@ def NSATile_PendingType : NSATile_Type<"Pending", "pending"> {
 }
 
 def NSATile_CandidatesType : NSATile_Type<"Candidates", "candidates"> {
-  let summary = "for each of some rows, the keys that may be among its greatest";
+  let summary = "a list for each row of the keys that may be among its greatest";
   let description = [{
-    A list has room for `room` keys, the greatest `keep` of which it is for. A GPU has lists in shared memory.
+    A list collects the greatest `keep` keys of its row, and has room for `room` keys. On a GPU, lists are in shared memory.
 
     ```mlir
     !nsatile.candidates<rows = 4, keep = 2048, room = 4096>

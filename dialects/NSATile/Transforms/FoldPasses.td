@@ -14,7 +14,7 @@ def NSATileExpandMath : Pass<"nsatile-expand-math"> {
 
     `exp`, `exp2`, `tanh`, `erf` and `powf` are within 1.5 units in the last place of the exact result, `sin`
     and `cos` within 3, for arguments of every size. Exponentials and powers below 2^-126 are 0, above the
-    greatest number infinity; NaN stays NaN. Powers of negative numbers, of zeros and infinities are C's.
+    greatest number infinity; NaN stays NaN. Powers of negative numbers, zeros and infinities are as in C.
 
     Before and after:
 
@@ -36,7 +36,7 @@ def NSATileExpandSoftmax : Pass<"nsatile-expand-softmax"> {
   let summary = "Write merges and weights of softmaxes as arithmetic";
   let description = [{
     `nsatile.softmax_merge` and `nsatile.softmax_weights` become `arith` and `math` on their
-    tiles, for targets that have nothing better. `keep-approximate` leaves weights that may be
+    tiles, for targets without faster instructions. `keep-approximate` leaves weights that may be
     approximate to the target.
 
     Before and after:
@@ -65,13 +65,13 @@ def NSATileBitonicTopK : Pass<"nsatile-bitonic-topk"> {
   let description = [{
     `nsatile.sort` becomes Batcher's bitonic network, log2(n) (log2(n) + 1) / 2
     steps that each compare and exchange all columns of a row at once.
-    `nsatile.top` sorts its candidates so, takes the greater of key i of the list
-    and key k - 1 - i of the candidates, and merges what is left of them in
-    log2(k) steps. Rows are padded to powers of two with keys that lose. A list that loops carry, and nothing else
-    reads, is as wide as the candidates if these are at most twice as many: then no step cuts anything off.
+    `nsatile.top` sorts its candidates the same way, takes the greater of key i of the list
+    and key k - 1 - i of the candidates, and merges these keys in
+    log2(k) steps. Rows are padded to powers of two with keys that lose. A list that only loops carry and read
+    is as wide as the candidates if these are at most twice as many: then no step cuts keys off.
 
-    Where each warp has at most one list, of at most as many keys as it has lanes, `nsatile.top` stays, as one that
-    inserts candidates: most don't get in. A CPU does the same with all lists. Before and after, for two columns:
+    If each warp has at most one list, and a list has at most one key for each lane, `nsatile.top` stays, and
+    inserts candidates: most don't get in. On a CPU, all lists are updated this way. Before and after, for two columns:
 
     ```mlir
     %s = nsatile.sort ascending %x : tensor<32x2xi64>
@@ -91,7 +91,7 @@ def NSATileOnlineSoftmax : Pass<"nsatile-online-softmax"> {
   let summary = "Form the online softmax: a running maximum, sum and accumulator";
   let description = [{
     A `nsatile.softmax_fold`, a softmax over all tiles of keys, becomes a `nsatile.fold` that goes over them
-    once and carries what it needs to know of the tiles before (Milakov and Gimelshein, arXiv:1805.02867; Dao et al.,
+    once and carries a maximum, a sum and an accumulator (Milakov and Gimelshein, arXiv:1805.02867; Dao et al.,
     arXiv:2205.14135): each step raises the maximum, scales sum and accumulator
     by exp(old maximum - new maximum), and adds the tile's exponentials and their product with its values.
 
@@ -119,12 +119,12 @@ def NSATileLowerDomains : Pass<"nsatile-lower-domains"> {
   let summary = "Write all folds over tiles as folds over one range";
   let description = [{
     A fold over a list goes over the numbers of the list's entries, and reads the entries. A fold over parts of a tile
-    goes over the numbers of the parts. Several ranges become a fold each, which leaves out the tiles of earlier ranges; more than three share
-    one, which counts their tiles. A step that finds out for itself whether its tile is full computes that, or
-    branches to a copy of the body for either, with `peel`. A fold over one range stays as it is.
+    goes over the numbers of the parts. Several ranges become a fold each, which leaves out the tiles of earlier ranges; more than three ranges share
+    one fold, which counts their tiles. A step that has to find out whether its tile is full computes that or, with `peel`,
+    branches to a copy of the body for full or for partial tiles. A fold over one range stays as it is.
 
-    Passes that pipeline loops take folds over one range: they keep the state, the number of the tile and what is full
-    of the range together until `nsatile-lower-folds`.
+    Passes that pipeline loops take folds over one range: such a fold keeps the state, the tile's number and the range's
+    full part together until `nsatile-lower-folds`.
 
     Before and after:
 
@@ -141,18 +141,18 @@ def NSATileLowerDomains : Pass<"nsatile-lower-domains"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
                            "::mlir::scf::SCFDialect"];
   let options = [
-    Option<"peel", "peel", "bool", "false", "steps that ask whether their tile is full have a copy of the body for either">
+    Option<"peel", "peel", "bool", "false", "write one copy of the body for full tiles and one for partial tiles">
   ];
 }
 
 def NSATileLowerFolds : Pass<"nsatile-lower-folds"> {
   let summary = "Write folds over one range as loops";
   let description = [{
-    With `peel`, the full tiles of a range get a loop of their own, between those of the partial ones, and
-    what is masked in the others vanishes there. Folds whose steps overlap are peeled without it, too, unless the program's schedule
-    says `peel = off`: what is in flight goes on from one
-    loop to the next, and code behind a branch wouldn't be scheduled among the products before it. Other folds become
-    one loop without `peel`, whose steps compare the number of their tile with the bounds of the full part.
+    With `peel`, the full tiles of a range get a separate loop between the loops of the partial tiles, and
+    masks vanish from it. Folds whose steps overlap are peeled without `peel`, too, unless the program's schedule
+    says `peel = off`: products in flight go on from one loop to the next, and code behind a branch wouldn't be
+    scheduled among the products before it. Without `peel`, each other fold becomes one loop, and its steps compare the
+    number of their tile with the bounds of the full part.
 
     Before and after, without `peel`:
 
@@ -170,16 +170,16 @@ def NSATileLowerFolds : Pass<"nsatile-lower-folds"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
   let options = [
-    Option<"peel", "peel", "bool", "false", "full tiles of a range have a loop of their own">
+    Option<"peel", "peel", "bool", "false", "write a separate loop for the full tiles of a range">
   ];
 }
 
 def NSATileLowerControl : Pass<"nsatile-lower-control"> {
   let summary = "Write loops and branches as blocks";
   let description = [{
-    What MLIR's `convert-scf-to-cf` does, with its patterns, the last op first. A branch is lowered by moving all
-    that stands behind it to a block of its own; from the first one on, that is the square of what a kernel with a
-    thousand branches has, in time and in memory. Nothing is undone here, so nothing is kept for that.
+    Does the work of MLIR's `convert-scf-to-cf`, with its patterns, but from the last op to the first. To lower a
+    branch, a pattern moves all code behind it to a new block. From the first branch on, this would take quadratic time
+    and memory in a kernel with a thousand branches. The pass never undoes a change, so it keeps no record of them.
 
     Before and after:
 

@@ -10,15 +10,15 @@ def NSATileAssignLayouts : Pass<"nsatile-assign-layouts", "::nsacc::nsatile::Pro
   let description = [{
     Layouts start at products and softmaxes, which want `#nsatile.mma`, and at exchanges, which want each row in the
     lanes of one warp. They flow along elementwise code, broadcasts, reductions, reshapes, loops and branches in both directions.
-    Heads that lanes add up end a flow: all of these lanes hold the sum, and what is computed of it is computed once.
-    What a product loads is in shared memory; what nothing reaches is `#nsatile.blocked`. Where layouts meet, cheap
-    values (constants, positions, small loads and arithmetic on these) are
+    A sum of heads over lanes ends a flow: all of these lanes hold the sum, and code on it runs once.
+    Operands that a product loads are in shared memory; tiles that no flow reaches are `#nsatile.blocked`. Where layouts
+    meet, cheap values (constants, positions, small loads and arithmetic on these) are
     computed once more, others are converted.
 
     Assumes that programs are canonical and that orders and merges of softmaxes are expanded. A program
     that has layouts already stays as it is.
 
-    The number of warps is the schedule's; where that is 0, one for each 16 rows of
+    The schedule gives the number of warps. If it is 0, a program has one warp for each 16 rows of
     the largest product, 8 at most.
 
     Before and after:
@@ -37,15 +37,15 @@ def NSATileAssignLayouts : Pass<"nsatile-assign-layouts", "::nsacc::nsatile::Pro
 }
 
 def NSATileAssumeFinite : Pass<"nsatile-assume-finite", "::mlir::ModuleOp"> {
-  let summary = "Look at who sees what only where values aren't finite";
+  let summary = "Check visibility in products only where values aren't finite";
   let description = [{
     A product's `where` only matters when an operand isn't finite, and then the sums
-    aren't. The attribute `nsatile.exact` of a program names an exact program, which computes the same.
+    aren't finite either. The attribute `nsatile.exact` of a program names an exact program, which computes the same results.
     The pass takes the `where`s out of the first program, which then writes a number for each row into a
     workspace: 0 if all sums of the row are finite and its softmaxes' maxima below 2^22 in size,
-    NaN if not. The exact program is launched behind it, ends at once where no row was raised, and does nothing where all of its tile's rows are 0.
-    Where a sum or a maximum doesn't reach the end of the program, the program keeps its
-    `where`s and the exact one is removed.
+    NaN if not. The exact program is launched behind it. It ends at once if no row was raised, and skips a tile if all numbers of the tile's rows are 0.
+    If a sum or a maximum doesn't reach the end of the program, the program keeps its
+    `where`s and the exact program is removed.
 
     Before and after:
 
@@ -76,16 +76,16 @@ def NSATileAssumeFinite : Pass<"nsatile-assume-finite", "::mlir::ModuleOp"> {
 def NSATileSpecializeWarps : Pass<"nsatile-specialize-warps", "::mlir::ModuleOp"> {
   let summary = "Let a producer load operands of products through circular buffers";
   let description = [{
-    Loads of swizzled tiles into shared memory go into circular buffers by a producer
-    of its own; the other warps wait for the tiles, compute, and release them. The
+    A producer loads swizzled tiles in shared memory into circular buffers; the other
+    warps wait for the tiles, compute, and release them. The
     producer has a copy of the program's control flow and scalar code. A load
     stays where it is if tiles decide its place or whether it runs, or if a bulk tensor copy
-    can't do it. Programs that load nothing this way in a loop, whose products aren't split over
-    whole warpgroups, or whose schedule doesn't name `warps`, stay as they are.
+    can't do it. A program stays as it is if it loads nothing this way in a loop, if its products aren't split over
+    whole warpgroups, or if its schedule doesn't name `warps`.
 
-    A product's `where` looks at each pair, which products in flight can't: programs with such products
-    of loaded tiles stay as they are, too (see `nsatile-assume-finite`). Programs with a product over
-    rows of a loaded tile whose number isn't a multiple of 16 also stay as they are: bulk copies leave the rest of the last step as it was.
+    A product with a `where` looks at each pair, which a product in flight can't do: programs with such products
+    of loaded tiles stay as they are, too (see `nsatile-assume-finite`). So do programs with a product over the rows
+    of a loaded tile if their number isn't a multiple of 16: bulk copies don't write the rest of the last step.
 
     Before and after:
 
@@ -115,12 +115,12 @@ def NSATileSpecializeWarps : Pass<"nsatile-specialize-warps", "::mlir::ModuleOp"
 def NSATileNarrowKeyLoops : Pass<"nsatile-narrow-key-loops"> {
   let summary = "Let each warpgroup leave out keys that its own rows don't see";
   let description = [{
-    Where bounds of consumers' loops come from an `nsatile.row_range`, each warpgroup gets
-    those of its own rows. The producer loads what the rows of all warpgroups see. In steps before
+    If the bounds of consumers' loops come from an `nsatile.row_range`, each warpgroup gets the
+    bounds for its own rows. The producer loads the tiles that the rows of any warpgroup see. In steps before
     and behind its own, a warpgroup waits for the tiles and releases them.
 
     The range stays whole if a warpgroup's share is below 16 positions (with 16 query heads on one key head, 64 rows have
-    4), if its results are used otherwise or for more than one loop, if what is waited for in such a loop depends on a
+    4), if its results are used otherwise or for more than one loop, if a wait in such a loop depends on a
     condition, or if warpgroups wait for each other there.
 
     Before and after, for three warpgroups:
@@ -148,7 +148,8 @@ def NSATilePrefetchEntries : Pass<"nsatile-prefetch-entries"> {
   let description = [{
     In loops of producers and consumers, a step reads numbers from memory at places that follow from the step's number.
     The pass reads such a number in the step before, and carries it: the producer computes the place of a tile from it, consumers a mask, and neither waits for
-    memory. What names the place of another such number, as a list's page that of a table's element, is read a step earlier still. The last step reads its own entry once more.
+    memory. A number that gives the place of another one is read one step earlier still: a list's page, for example, which gives the place of a table's element.
+    The last step reads its own entry once more.
 
     Before and after:
 
@@ -174,15 +175,16 @@ def NSATilePrefetchEntries : Pass<"nsatile-prefetch-entries"> {
 def NSATileSchedulePipeline : Pass<"nsatile-schedule-pipeline"> {
   let summary = "Decide which products of a loop overlap";
   let description = [{
-    In a loop of consumers whose step has products that depend on each other, the tensor cores wait for the code between
-    them. A product whose sum is only handed to the next step can run there: it gets stage 1, along with what waits for and
-    releases its right operand. Products that wait for no other one of the step get stage 0. Code on the handed sum, and
-    code that writes registers which a product in flight reads, is late: it runs behind the products of stage 1. Code on
-    sums of more than 128 columns gets stage 1 itself: it runs in the next step, while that one's products of stage 0 do.
+    If a step of a consumers' loop has products that depend on each other, the tensor cores wait for the code between
+    them. A product with a sum that is only handed to the next step can run in that step: it gets stage 1, along with the
+    wait for its right operand and the release. Products that wait for no other product of the step get stage 0. Code on
+    the handed sum, and code that writes registers which a product in flight reads, is late: it runs behind the products
+    of stage 1. Code on sums of more than 128 columns gets stage 1 itself: it runs in the next step, along with the
+    products of stage 0.
 
-    Where no product can run in the next step (its right operand is read by another product, too, say), products that
-    need none of each other run side by side in their own: the loop has one stage. So they do where the program's schedule
-    says `peel = off`: the first step would be a copy of the others.
+    If no product can run in the next step (for example because another product reads its right operand, too), products
+    that don't depend on each other run side by side in their own step: the loop has one stage. It also has one stage
+    if the program's schedule says `peel = off`: with two, the first step would be a copy of the others.
 
     The pass changes no code. `nsatile-expand-pipeline` does what the attributes say. A remark for each loop with
     products says what was found.
@@ -208,14 +210,15 @@ def NSATileSchedulePipeline : Pass<"nsatile-schedule-pipeline"> {
 def NSATileExpandPipeline : Pass<"nsatile-expand-pipeline"> {
   let summary = "Write loops whose steps overlap";
   let description = [{
-    Products of warpgroups with a right operand in shared memory are started and waited for apart. In a loop with
-    `nsatile.stages`, a step starts its own products of stage 0, then those of stage 1 of the step before (with the code of
-    stage 1 on their sums in front, which reads what its step left for it), and waits for its own: the others are in flight while the code behind these runs. The first step's head and the last
-    step's products of stage 1 stand outside of the loop. Any number of products may have either stage.
+    Products of warpgroups with a right operand in shared memory get a start and a separate wait. In a loop with
+    `nsatile.stages`, a step starts its own products of stage 0, then the previous step's products of stage 1 (behind the
+    code of stage 1 on their sums, which reads values that its step has handed on). It waits for its own products first:
+    the others are in flight while the code behind its own runs. The first step's head and the last
+    step's products of stage 1 are outside of the loop. Any number of products may have either stage.
 
-    In a loop of one stage, products start together as soon as all of their operands are there and those that these
-    come from have ended. What several products read is given back behind the last of them. Nothing is in flight from
-    step to step: ptxas wants registers of their own for all that is in flight at a time, and a backward step has none left.
+    In a loop of one stage, products start together as soon as all of their operands are there and the products that
+    these come from have ended. An operand of several products is released behind the last of them. Nothing is in flight
+    from step to step: ptxas wants separate registers for all products in flight, and a backward step has none left.
 
     Before and after:
 
@@ -249,11 +252,11 @@ def NSATileOperandsInRegisters : Pass<"nsatile-operands-in-registers"> {
   let description = [{
     A left operand in shared memory that stays the same over a loop is read by every step's product. As many of its
     columns as consumers have registers for are read once: all of them, or 64, and 128 at most.
-    Room is what a thread's registers leave beside the tiles that the loop and those around it carry, those that are
-    used in it or behind it, the results of its products, and 28 for all else. Where a loop that
-    carries tiles stands between the operand and its last use without multiplying it, nothing stays. Nor does it where
-    a step's other products have left operands in registers and none is in flight across steps: ptxas gives them
-    the registers of this one.
+    A thread's room is its registers less the tiles that the loop and the loops around it carry, the tiles that are
+    used in the loop or behind it, the results of its products, and 28 registers for all else. If a loop that
+    carries tiles comes between the operand and its last use without multiplying it, no columns stay. Nor do they if
+    a step's other products have left operands in registers and no product is in flight across steps: ptxas gives them
+    the registers of this operand.
 
     Before and after, where 64 of 128 columns fit:
 
@@ -276,11 +279,11 @@ def NSATileOperandsInRegisters : Pass<"nsatile-operands-in-registers"> {
 def NSATileCombineEarly : Pass<"nsatile-combine-early", "::nsacc::nsatile::ProgramOp"> {
   let summary = "Combine tiles as soon as they are there";
   let description = [{
-    Elementwise ops whose operands nobody else needs are moved in front of loops that stand
-    between them and the last operand. A program with several attentions then keeps one sum
-    of what they gave in registers, not each of them until the last one is done. The loop
-    with most loops that carry tiles in it comes first, while there is no such sum: a
-    selection's rows have a state of their own beside that of all rows.
+    An elementwise op whose operands have no other use is moved in front of loops between
+    the op and its last operand. A program with several attentions then keeps one sum of
+    their results in registers, not each result until the last attention is done. The loop
+    that contains the most loops that carry tiles comes first, while there is no such sum:
+    a selection's rows have a state beside the state of all rows.
 
     Before and after:
 
@@ -302,13 +305,13 @@ def NSATilePipelineLoads : Pass<"nsatile-pipeline-loads", "::nsacc::nsatile::Pro
   let summary = "Load tiles of later steps while a step computes";
   let description = [{
     Tiles that a loop loads into shared memory go through circular buffers of as many tiles as the
-    schedule's `stages` say, or as there is room for. The threads of a program that isn't warp-specialized load them:
-    a step begins with its tiles there, reads the first one, and starts the loads of step `stages - 1`
-    from there before it goes on. With one stage, a tile's place is loaded again as soon as it has been read, and a step's last
-    tile is loaded while it computes with the others.
+    schedule's `stages` say, or as there is room for. The threads of a program that isn't warp-specialized load them.
+    At the beginning of a step, its tiles have arrived. The step reads the first one, and starts the loads of
+    the step that is `stages - 1` steps later before it goes on. With one stage, a tile's place is loaded again as soon as
+    the tile has been read, and a step's last tile is loaded while the step computes with the others.
 
-    A load stays where it is when its place isn't known ahead (it depends on tiles or on what the loop
-    carries), or when the program writes the buffer. Warp-specialized programs have producers for this.
+    A load stays where it is if its place isn't known ahead (it depends on tiles or on values that the loop
+    carries), or if the program writes the buffer. Warp-specialized programs have producers for this.
 
     Before and after, with two stages:
 
@@ -340,11 +343,11 @@ def NSATilePipelineLoads : Pass<"nsatile-pipeline-loads", "::nsacc::nsatile::Pro
 def NSATilePersistPrograms : Pass<"nsatile-persist-programs", "::mlir::ModuleOp"> {
   let summary = "Let blocks stay and take tile after tile";
   let description = [{
-    Warp-specialized programs run as many blocks as the device runs at once, and each takes the
+    A warp-specialized program runs as many blocks as the device runs at once, and each takes the
     next point of the grid when it is done with one (`nsatile.tiles`). The producer
     loads the next point's tiles while consumers still store results, and no
     block waits for another one's end. The program gets its launch's grid as arguments.
-    Circular buffers of one tile get room for the next point's, where shared memory has it beside that for results.
+    Circular buffers of one tile get room for the next point's tile if shared memory has it beside the room for results.
 
     Before and after:
 

@@ -4,19 +4,19 @@
 include "mlir/Pass/PassBase.td"
 
 def ConvertNSATileToNVVM : Pass<"convert-nsatile-to-nvvm", "::mlir::ModuleOp"> {
-  let summary = "Tile programs become GPU kernels, what one thread does";
+  let summary = "Turn tile programs into GPU kernels, the code of one thread";
   let description = [{
-    Each `nsatile.program` becomes a kernel. A tile becomes its thread's registers,
-    one value each, or a place in shared memory; an index has 32 bits, addresses have 64. Control
+    Each `nsatile.program` becomes a kernel. A tile becomes registers of a thread, one value
+    each, or a place in shared memory; an index has 32 bits, addresses have 64. Control
     flow stays `scf`, scalar code `arith` and `math`, for upstream passes to lower.
 
     Arguments become an `index` as i64, a number as itself, and a buffer as its address, its sizes and its
     strides in elements. `nsatile.kernel` says how the kernel is launched; shared memory comes
-    with the launch, and its places follow from lifetimes.
+    with the launch, and the places of tiles in it follow from their lifetimes.
 
-    With `dependent-launches`, a program with a repair waits for the one before it by itself, and
-    one that raises lets the next one start at once: the GPU brings the repair's blocks while the last
-    tiles are computed.
+    With `dependent-launches`, a program with a repair waits by itself for the program before it, and
+    a program that raises lets the next one start at once: the GPU starts the repair's blocks while the
+    last tiles are computed.
 
     Assumes that tiles have layouts (`nsatile-assign-layouts`). Plans are dropped: a
     runtime has read them before.
@@ -45,9 +45,9 @@ def ConvertNSATileToNVVM : Pass<"convert-nsatile-to-nvvm", "::mlir::ModuleOp"> {
     Option<"registers", "registers", "int64_t", "65536",
            "registers of a multiprocessor">,
     Option<"parameterBytes", "parameter-bytes", "int64_t", "4352",
-           "what a kernel's parameters may take">,
+           "bytes that a kernel's parameters may take">,
     Option<"dependentLaunches", "dependent-launches", "bool", "false",
-           "a repair starts while the program before it still runs">
+           "start a repair while the program before it still runs">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",

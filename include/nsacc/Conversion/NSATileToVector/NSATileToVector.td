@@ -4,7 +4,7 @@
 include "mlir/Pass/PassBase.td"
 
 def ConvertNSATileToVector : Pass<"convert-nsatile-to-vector", "::mlir::ModuleOp"> {
-  let summary = "Tile programs become functions of loops over vectors";
+  let summary = "Turn tile programs into functions with loops over vectors";
   let description = [{
     Each `nsatile.program` becomes a function over the same arguments and the three
     indices of its grid point. Tiles become buffers in the function's frame, or

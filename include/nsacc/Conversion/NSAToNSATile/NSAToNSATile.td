@@ -7,8 +7,8 @@ def ConvertNSAToNSATile : Pass<"convert-nsa-to-nsatile", "::mlir::ModuleOp"> {
   let summary = "Tile attention programs";
   let description = [{
     Each kernel becomes a launch plan and programs. Pooled keys and selections
-    are shared between query tiles, so they get workspace and programs of their
-    own; everything else is fused into one program over query tiles, computed
+    are shared between query tiles, so they get separate programs and workspace.
+    Everything else is fused into one program over query tiles, computed
     from the results backwards (docs/Rationale/NSATile.md). The tile sizes come
     from the `nsatile.schedule` of each op, which `nsa-set-schedule` sets; an op
     without one is an error.
@@ -40,10 +40,10 @@ def ConvertNSAToNSATile : Pass<"convert-nsa-to-nsatile", "::mlir::ModuleOp"> {
     Option<"mostScores", "most-scores", "int64_t", "9223372036854775807",
            "the most scores of a tile">,
     Option<"mostInstructions", "most-instructions", "int64_t", "9223372036854775807",
-           "the most instructions of a thread in a program, whose scalar code is written out for "
-           "each of its elements">,
+           "the most instructions of a thread in a program; scalar code is written out for each of "
+           "the thread's elements">,
     Option<"multiprocessors", "multiprocessors", "int64_t", "0",
-           "those of the GPU, which parts of the keys keep busy where `splits` is 0">
+           "multiprocessors of the GPU, which parts of the keys keep busy where `splits` is 0">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::nsacc::nsatile::NSATileDialect"
@@ -53,10 +53,10 @@ def ConvertNSAToNSATile : Pass<"convert-nsa-to-nsatile", "::mlir::ModuleOp"> {
 def NSASetSchedule : Pass<"nsa-set-schedule", "::mlir::ModuleOp"> {
   let summary = "Choose how ops are tiled";
   let description = [{
-    Sets `nsatile.schedule` of every op that is tiled. What the option leaves out gets the
-    compiler's choice, which depends on the head counts in `nsa.sizes` and on the
-    GPU's `device`: a name, `sm_86`, or JSON with limits of its own. Settings are of all ops that
-    have the field, or, behind `NAME:`, of the op to whose value the program gives that name
+    Sets `nsatile.schedule` of every op that is tiled. Fields that the option leaves out get the
+    compiler's choice, which depends on the head counts in `nsa.sizes` and on the GPU's
+    `device`: a name, `sm_86`, or JSON with the device's limits. A setting is for all ops that have the
+    field or, behind `NAME:`, for the op with the value of that name in the program
     (docs/Schedules.md). Before and after, with `schedule=order=union;slc:tokens=16`:
 
     ```mlir
@@ -68,11 +68,11 @@ def NSASetSchedule : Pass<"nsa-set-schedule", "::mlir::ModuleOp"> {
   let options = [
     Option<"settings", "schedule", "::nsacc::schedule::SettingsOption",
            "::nsacc::schedule::SettingsOption()",
-           "fields that are given, as FIELD=VALUE,…;NAME:FIELD=VALUE,…">,
+           "fields to set, as FIELD=VALUE,…;NAME:FIELD=VALUE,…">,
     Option<"device", "device", "::nsacc::gpu::DeviceOption", "::nsacc::gpu::DeviceOption()",
            "the GPU that the compiler's choice is for; none: the CPU">,
     Option<"queries", "queries", "::nsacc::Queries", "::nsacc::Queries::Any",
-           "what the compiler's choice is for, as QueryCount has it",
+           "number of queries that the compiler's choice is for",
            "::nsacc::getQueriesValues()">
   ];
   let dependentDialects = ["::nsacc::nsatile::NSATileDialect"];
