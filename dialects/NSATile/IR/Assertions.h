@@ -13,8 +13,8 @@ constexpr llvm::StringLiteral kAssertionsAttrName = "nsacc.assertions";
 /// Attribute of `nsatile.assert`: its number.
 constexpr llvm::StringLiteral kFailureIdAttrName = "nsacc.failure_id";
 
-/// Numbers a module's assertions, and notes what stands in their messages for
-/// the one who runs the programs. False where there are none.
+/// Numbers a module's assertions, and records their messages for the code that
+/// runs the programs. False if there are no assertions.
 bool numberAssertions(mlir::ModuleOp module);
 
 } // namespace nsacc::nsatile

@@ -14,7 +14,7 @@ int64_t nsacc::nsatile::getBlocksPerSM(ProgramOp program) {
 
 int64_t nsacc::nsatile::getSharedBytesOfBlock(ProgramOp program, int64_t most) {
   // The system's part of each block (CUDA C++ Programming Guide, technical
-  // specifications): a block alone has all but that.
+  // specifications): a block alone has all the rest.
   constexpr int64_t reserved = 1024;
   return (most + reserved) / getBlocksPerSM(program) - reserved;
 }

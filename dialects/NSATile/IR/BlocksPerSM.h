@@ -9,12 +9,12 @@ namespace nsacc::nsatile {
 
 class ProgramOp;
 
-/// Blocks of the program that are to be on a multiprocessor at a time: 1 for
-/// programs without a producer.
+/// Number of the program's blocks that share a multiprocessor: 1 for programs
+/// without a producer.
 int64_t getBlocksPerSM(ProgramOp program);
 
-/// Shared memory that each of them may have, of the most that a single block
-/// may.
+/// Shared memory that each of these blocks may have, if a single block may have
+/// `most`.
 int64_t getSharedBytesOfBlock(ProgramOp program, int64_t most);
 
 } // namespace nsacc::nsatile

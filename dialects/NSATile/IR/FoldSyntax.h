@@ -14,7 +14,7 @@ namespace nsacc::nsatile {
 using Operands = mlir::SmallVectorImpl<mlir::OpAsmParser::UnresolvedOperand>;
 using OptionalOperand = std::optional<mlir::OpAsmParser::UnresolvedOperand>;
 
-/// A range's operands: first, end, fullFirst, fullEnd.
+/// Number of a range's operands: first, end, fullFirst, fullEnd.
 constexpr unsigned kRangeOperands = 4;
 
 /// `at %tile`, `in %list[%i] : type count %n from %a with %members : type`,

@@ -12,7 +12,7 @@ using namespace nsacc::nsatile;
 
 namespace {
 
-/// Every thread's registers, asked once.
+/// Elements of every thread's registers, computed once.
 class Elements {
 public:
   using Element = std::optional<SmallVector<int64_t, 3>>;
@@ -29,7 +29,7 @@ public:
   }
   int64_t getNumThreads() const { return threads; }
   int64_t getNumRegisters() const { return registers; }
-  /// None of a register that is padding everywhere.
+  /// None if the register is padding in all threads.
   std::optional<int64_t> getFirstThread(int64_t reg) const {
     for (int64_t thread = 0; thread < threads; ++thread)
       if (get(thread, reg))
@@ -68,7 +68,7 @@ static std::optional<LaneMove> findMove(const Elements &elements, int64_t reg,
     return LaneMove{reg, 0};
   Elements::Element wanted = elements.get(*thread, reg);
   wanted->back() ^= mask;
-  // A thread's own registers cost nothing: they come first.
+  // The thread's own registers come first: they cost nothing.
   for (int64_t lanes = 0; lanes < kWarpSize; ++lanes)
     for (int64_t other = 0; other < elements.getNumRegisters(); ++other) {
       LaneMove move = {other, lanes};
@@ -144,8 +144,8 @@ nsacc::nsatile::findPredecessors(const TileLayout &layout) {
 // Reductions
 //===----------------------------------------------------------------------===//
 
-/// Whether `registers` of the lanes that `bits` reach are each element of the
-/// result's once.
+/// Whether `registers` of the lanes that `bits` reach hold each part of the
+/// result's element exactly once.
 static bool covers(const Elements &source, const Elements &result, int64_t reg,
                    ArrayRef<int64_t> registers, int64_t bits, int64_t dim,
                    int64_t size) {
@@ -173,7 +173,7 @@ static bool covers(const Elements &source, const Elements &result, int64_t reg,
   return true;
 }
 
-/// Registers in which a thread holds some of its element of the result.
+/// Registers in which a thread holds parts of its element of the result.
 static SmallVector<int64_t> findParts(const Elements &source,
                                       const Elements::Element &wanted,
                                       int64_t thread, int64_t dim) {
@@ -230,17 +230,18 @@ nsacc::nsatile::findReduction(const TileLayout &source,
 
 namespace {
 
-/// What threads hold of a reduction's result before lanes have combined it.
+/// Values that threads hold of a reduction's result before lanes have combined
+/// them.
 class PartialSums {
 public:
   PartialSums(const TileLayout &source, int64_t dim)
       : elements(source), dim(dim), size(source.getShape()[dim]) {}
 
-  /// Groups registers by the element of the result that they are part of; false
-  /// where threads group them differently.
+  /// Groups registers by the element of the result that they are part of. False
+  /// if threads group them differently.
   bool group();
-  /// Bits of lanes' numbers along which the elements are the same ones, if
-  /// these lanes have all parts of them.
+  /// Finds the bits of lane numbers along which the elements are the same.
+  /// False if these lanes don't have all parts of them.
   bool findLanes();
   /// The element of the result that a thread's value is part of.
   Elements::Element get(int64_t thread, int64_t value) const {
@@ -321,7 +322,7 @@ bool PartialSums::findLanes() {
   return true;
 }
 
-/// The values that a thread is left with.
+/// Values that remain in a thread after the steps.
 static SmallVector<int64_t> keepValues(ArrayRef<LaneScatter::Step> steps,
                                        int64_t thread, int64_t count) {
   auto kept = llvm::to_vector(llvm::seq<int64_t>(0, count));
@@ -337,8 +338,8 @@ static SmallVector<int64_t> keepValues(ArrayRef<LaneScatter::Step> steps,
   return kept;
 }
 
-/// Where each lane finds its element of a register in `value`, one of those
-/// that lanes are left with.
+/// Lanes in which each lane finds its element of a register, if value number
+/// `value` that remains in lanes is that element.
 static std::optional<LaneScatter::Source>
 findSource(const PartialSums &sums, ArrayRef<SmallVector<int64_t>> kept,
            const Elements &result, int64_t reg, int64_t value) {

@@ -7,60 +7,61 @@
 
 namespace nsacc::nsatile {
 
-/// Register `reg` of the lane whose number differs in the bits `lanes`: the
-/// same move for each thread.
+/// A move from register `reg` of the lane whose number differs in the bits
+/// `lanes`. Each thread makes the same move.
 struct LaneMove {
   int64_t reg;
   int64_t lanes;
 };
 
-/// For each register of a tile's keys the move that brings the key whose column
-/// differs in the bits `mask`. None where it is another warp's, or not the same
-/// move for each thread.
+/// For each register of a tile's keys, the move from the key whose column
+/// differs in the bits `mask`. None if another warp has that key, or if threads
+/// need different moves.
 std::optional<llvm::SmallVector<LaneMove>>
 findExchange(const TileLayout &layout, int64_t mask);
 
-/// Where a thread gets the column in front of that in a register: in its own
-/// register `reg`; or, of the `lanes` that have a row together, if that isn't
-/// 0, in the lane's before it. The first of these gets the last one's, of the
-/// tile in front.
+/// Place of the column before a register's column: register `reg` of the same
+/// thread if `lanes` is 0. Otherwise `lanes` lanes share a row, and the column
+/// is in `reg` of the previous one of these lanes. The first lane gets the last
+/// lane's column of the previous tile.
 struct LanePredecessor {
   int64_t reg;
   int64_t lanes;
 };
 
-/// One for each register. None where rows are in several warps, or not alike in
-/// all threads.
+/// One predecessor for each register. None if rows are in several warps, or if
+/// the predecessors differ between threads.
 std::optional<llvm::SmallVector<LanePredecessor>>
 findPredecessors(const TileLayout &layout);
 
-/// How a dimension is reduced without shared memory.
+/// A reduction of a dimension without shared memory.
 struct LaneReduction {
   /// Registers of the source that a register of the result combines.
   llvm::SmallVector<llvm::SmallVector<int64_t>> registers;
-  /// Bits of lanes' numbers along which what they hold is combined then.
+  /// Bits of lane numbers along which lanes then combine their values.
   llvm::SmallVector<int64_t> lanes;
 };
 
-/// None where warps share an element of the result, or lanes hold unequal parts
-/// of one, as three of 16 rows.
+/// None if warps share an element of the result, or if lanes hold unequal parts
+/// of an element: three of 16 rows, say.
 std::optional<LaneReduction>
 findReduction(const TileLayout &source, const TileLayout &result, int64_t dim);
 
-/// How lanes that hold parts of the same sums reduce them so that each ends up
-/// with sums of its own, and hand these to the lanes that want them.
+/// A reduction in which lanes with parts of the same sums share out the sums.
+/// Each lane ends up with different sums, and hands them to the lanes that want
+/// them.
 struct LaneScatter {
-  /// Lanes without the bit `lane` keep the first half of their values, or those
-  /// with even numbers, and get what the lanes with it have for these; and the
-  /// other way round.
+  /// Lanes without the bit `lane` keep the first half of their values (with
+  /// `even`, the values with even numbers), and add the partner lane's values
+  /// for these. Lanes with the bit do the same with the other half.
   struct Step {
     int64_t lane;
     bool even;
   };
-  /// A value that is left, of the lane `base` changed by `ofBit` of each bit of
-  /// a lane's number that is set.
+  /// A remaining value of another lane. For each set bit of a lane's number,
+  /// the corresponding `ofBit` is xored to `base`: this gives the other lane.
   struct Source {
-    /// Whether each lane has what it wants.
+    /// Whether each lane already has the value that it wants.
     bool isOwn() const;
 
     int64_t value;
@@ -70,12 +71,13 @@ struct LaneScatter {
   /// Registers of the source that a thread combines to one value first.
   llvm::SmallVector<llvm::SmallVector<int64_t>> registers;
   llvm::SmallVector<Step> steps;
-  /// For each register of the result.
+  /// The source of each register of the result.
   llvm::SmallVector<Source> sources;
 };
 
-/// None where lanes don't divide values evenly, warps share an element of the
-/// result, or a register's elements aren't in the same place for each lane.
+/// None if lanes don't divide the values evenly, if warps share an element of
+/// the result, or if the source of a register's element doesn't follow the same
+/// rule in each lane.
 std::optional<LaneScatter> findScatter(const TileLayout &source,
                                        const TileLayout &result, int64_t dim);
 

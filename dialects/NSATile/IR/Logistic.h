@@ -7,9 +7,9 @@
 
 namespace nsacc::nsatile {
 
-/// Whether an op is x / (1 + exp(-x)), or 1 / (1 + exp(-x)), of scalars or of
-/// tiles: where the divisor is greater than those whose reciprocals are normal
-/// numbers, both are next to 0.
+/// Whether an op is x / (1 + exp(-x)) or 1 / (1 + exp(-x)), of scalars or of
+/// tiles. If the divisor is so large that its reciprocal isn't a normal number,
+/// both are next to 0.
 bool isLogistic(mlir::Operation *op);
 
 } // namespace nsacc::nsatile

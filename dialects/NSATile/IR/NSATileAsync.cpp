@@ -28,7 +28,7 @@ CircularBufferType::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-/// A consumer loads nothing, a producer reads no tile.
+/// Checks that a consumer loads nothing and a producer reads no tile.
 LogicalResult WarpSpecializeOp::verifyRegions() {
   auto reject = [&](Region &region, StringRef role, auto isOther) {
     WalkResult result = region.walk([&](Operation *op) {
@@ -49,7 +49,7 @@ LogicalResult WarpSpecializeOp::verifyRegions() {
   });
 }
 
-/// The region's arguments are a point of a grid.
+/// Checks that the region's arguments are a point of a grid.
 static LogicalResult verifyPoint(Operation *op) {
   TypeRange types = op->getRegion(0).getArgumentTypes();
   if (types.size() == 3 &&

@@ -17,7 +17,7 @@ CandidatesType::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-/// A tile of keys or of numbers has a row for each list.
+/// Checks that a tile of keys or of numbers has a row for each list.
 static LogicalResult verifyRows(Operation *op, StringRef what, Type tile,
                                 CandidatesType lists) {
   auto type = cast<RankedTensorType>(tile);

@@ -16,7 +16,8 @@ int64_t FoldDomain::getNumWords() const {
   return members ? cast<ShapedType>(members.getType()).getShape().back() : 0;
 }
 
-/// Of a body: the tile, whether it is partial, the entry's words, the state.
+/// Types of a body's arguments: the tile, whether it is partial, the entry's
+/// words, the state.
 static SmallVector<Type>
 getArgumentTypes(Builder &builder, const FoldDomain &domain, TypeRange state) {
   SmallVector<Type> types = {builder.getIndexType(), builder.getI1Type()};

@@ -36,7 +36,8 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
   return foldSplat(adaptor.getSource(), getResult().getType());
 }
 
-/// The greatest of equal elements is one of them; of none it is -inf.
+/// Folds the maximum of equal elements to one of them. The maximum of no
+/// elements is -inf, and stays.
 OpFoldResult ReduceOp::fold(FoldAdaptor adaptor) {
   bool isEmpty = getSource().getType().getDimSize(getDim()) == 0;
   if (getKind() != ReduceKind::Max || isEmpty)
@@ -51,7 +52,7 @@ OpFoldResult SortOp::fold(FoldAdaptor) {
   return inOrder || isSingle ? getKeys() : OpFoldResult();
 }
 
-/// repeat %i below 1 {A(%i)} -> A(0); without launches, or a time: nothing.
+/// repeat %i below 1 {A(%i)} -> A(0); repeat without launches or runs -> nothing
 LogicalResult RepeatOp::canonicalize(RepeatOp op, PatternRewriter &rewriter) {
   APInt count;
   bool isKnown = matchPattern(op.getCount(), m_ConstantInt(&count));

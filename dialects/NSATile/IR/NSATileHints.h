@@ -1,6 +1,6 @@
 //===- NSATileHints.h - What passes tell lowerings --------------*- C++ -*-===//
 //
-// Discardable attributes: a lowering that doesn't know them is right, too.
+// Discardable attributes: a lowering that ignores them is right, too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,36 +11,36 @@
 
 namespace nsacc::nsatile {
 
-/// On a `softmax_update` or `softmax_finalize`, a unit: where a score is +inf
-/// or NaN, or an output's sum isn't finite, the row's results needn't be right,
-/// as long as they aren't finite. Nor where the maximum is large.
+/// A unit on a `softmax_update` or `softmax_finalize`. If a score is +inf or
+/// NaN, an output's sum isn't finite, or the maximum is large, the row's
+/// results needn't be right, as long as they aren't finite.
 inline constexpr llvm::StringLiteral kAssumesFiniteAttrName =
     "nsatile.assumes_finite";
 
-/// A maximum of scores is large from here on, or from its negative downwards:
-/// its product with log2(e), rounded, is off by more than 1/4.
+/// Least size of a large maximum of scores, positive or negative: its product
+/// with log2(e), rounded, is off by more than 1/4.
 inline constexpr float kLargeMaximum = 0x1p22f;
 
-/// On a select, a unit: of numbers that are finite, with others in the place of
-/// those that aren't. Where another program repairs such rows, it may be the
-/// numbers themselves.
+/// A unit on a select that keeps finite numbers and replaces the others. If
+/// another program repairs rows with other numbers, the select may be replaced
+/// by the numbers themselves.
 inline constexpr llvm::StringLiteral kOnlyFiniteAttrName =
     "nsatile.only_finite";
 
-/// On a program, strings: the ops of the kernel that it computes in tiles of
-/// their schedules, by the names that settings have for them.
+/// Strings on a program: the ops of the kernel that it computes in tiles of
+/// their schedules, by their names in settings.
 inline constexpr llvm::StringLiteral kOpsAttrName = "nsatile.ops";
 
-/// On a program, a unit: what it loads came of products of 16-bit operands
-/// alone, as what it computes itself has to.
+/// A unit on a program: its inputs come from products of 16-bit operands alone.
+/// Its own products have to have 16-bit operands, too.
 inline constexpr llvm::StringLiteral kOfRoundedAttrName = "nsatile.of_rounded";
 
-/// What `nsatile-schedule-pipeline` tells `nsatile-expand-pipeline`. On a loop:
-/// how many of its steps overlap, an i64 (1: products of one step only), and
-/// whether warpgroups start their products in turn (ping-pong), a unit. On ops
-/// of its body: the stage of a product, of what brings its operand and of what
-/// gives that back, an i64; and a unit on code that runs when the products of
-/// stage 1 have ended.
+/// Attributes that `nsatile-schedule-pipeline` leaves for
+/// `nsatile-expand-pipeline`. On a loop: the number of its steps that overlap,
+/// an i64 (1: products of one step only), and a unit if warpgroups start their
+/// products in turn (ping-pong). On ops of its body: an i64, the stage of a
+/// product, of the wait for its operand and of the operand's release; and a
+/// unit on code that runs when the products of stage 1 have ended.
 inline constexpr llvm::StringLiteral kStagesAttrName = "nsatile.stages",
                                      kPingPongAttrName = "nsatile.ping_pong",
                                      kStageAttrName = "nsatile.stage",

@@ -10,7 +10,7 @@ using namespace nsacc::nsatile;
 
 using EmitError = function_ref<InFlightDiagnostic()>;
 
-/// What a bulk copy of a tensor has at most.
+/// Limits of a tensor's bulk copy.
 static constexpr int64_t kMaxTensorRank = 5;
 static constexpr int64_t kMaxBox = 256, kMaxBoxStep = 8;
 
@@ -83,7 +83,7 @@ LogicalResult KernelAttr::verify(EmitError emitError, int64_t threads,
   return success();
 }
 
-/// What a map says of the buffer that it is made of.
+/// Checks a map against the buffer that it is made of.
 static LogicalResult verifyMap(ProgramOp program, TensorMapAttr map) {
   ArrayRef<Type> arguments = program.getArgumentTypes();
   auto buffer = map.getArgument() < static_cast<int64_t>(arguments.size())

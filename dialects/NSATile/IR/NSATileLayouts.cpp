@@ -14,7 +14,7 @@ static bool isRegisterLayout(Attribute layout) {
              BlockedLayoutAttr>(layout);
 }
 
-/// What slices and reshapes are made of.
+/// Checks the layout that a slice or a reshape is made of.
 static LogicalResult verifyInner(EmitError emitError, Attribute inner) {
   if (isRegisterLayout(inner))
     return success();

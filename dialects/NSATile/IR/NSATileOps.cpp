@@ -70,7 +70,7 @@ void RepeatOp::inlineBody(RewriterBase &rewriter, Value number) {
   rewriter.eraseOp(*this);
 }
 
-/// `TYPE`, or `TYPE sums TYPE` where sums have another one than maxima.
+/// `TYPE`, or `TYPE sums TYPE` if sums have another type than maxima.
 static ParseResult parseRowTypes(OpAsmParser &parser, Type &max, Type &sum) {
   if (parser.parseType(max))
     return failure();

@@ -29,7 +29,7 @@
 
 namespace nsacc::nsatile {
 
-/// Tiles [first, end), of which [fullFirst, fullEnd) are full.
+/// Tiles [first, end). Tiles [fullFirst, fullEnd) among them are full.
 struct TileRange {
   mlir::Value first, end, fullFirst, fullEnd;
 
@@ -43,21 +43,21 @@ struct TileRange {
                         mlir::Value tile) const;
 };
 
-/// The tiles that a fold goes over, as `nsatile.fold` describes them: those of
-/// `ranges`, or one tile (`at`), or the entries of a row of a list.
+/// The tiles that a fold goes over, as `nsatile.fold` describes them: the tiles
+/// of `ranges`, one tile (`at`), or the entries of a list's row.
 struct FoldDomain {
   llvm::SmallVector<TileRange> ranges;
   mlir::Value at = {}, list = {}, count = {}, first = {}, members = {};
   llvm::SmallVector<mlir::Value> indices = {};
-  /// Tiles of an entry of a list, or of `at`.
+  /// Number of tiles of a list's entry, or of `at`.
   int64_t parts = 1;
 
   bool isRanges() const { return !at && !list; }
-  /// Of each entry of a list.
+  /// Number of words of each entry of a list.
   int64_t getNumWords() const;
-  /// Whether a fold each is written for the ranges, which has a copy of the
-  /// body, or three where full tiles have loops of their own; else they share
-  /// one, with a copy for full tiles and one for others.
+  /// Whether each range gets its own fold. Such a fold has one copy of the
+  /// body, or three if full tiles get separate loops. Otherwise the ranges
+  /// share one fold, with a copy for full tiles and one for others.
   bool hasFoldForEachRange() const { return ranges.size() <= 3; }
 };
 

@@ -13,20 +13,21 @@ class UniteOp;
 /// True for buffers that the program writes.
 bool isStoredTo(mlir::Value buffer);
 
-/// Code on scalars that gives the same wherever in the program it is run: it
-/// may read buffers that the program doesn't write.
+/// Whether an op is code on scalars that gives the same result everywhere in
+/// the program: it may read buffers that the program doesn't write.
 bool isScalarCode(mlir::Operation *op);
 
-/// Looks at `value`, and at what it is computed from as far as `visit`
-/// advances: each value once, however often code uses it.
+/// Visits `value` and the values that it is computed from, as far as `visit`
+/// advances. Visits each value once, however often code uses it.
 mlir::WalkResult
 walkSources(mlir::Value value,
             llvm::function_ref<mlir::WalkResult(mlir::Value)> visit);
 
-/// More for long lists, of which each has several hundred entries.
+/// Number of warps for a union: more for long lists with several hundred
+/// entries for each warp.
 int64_t countWarpsThatUnite(UniteOp unite);
 
-/// True for loops, and what one is nested in.
+/// Whether an op is a loop or contains one.
 bool hasLoop(mlir::Operation *op);
 
 } // namespace nsacc::nsatile

@@ -85,7 +85,7 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// What loads and stores have in common.
+/// Checks that loads and stores share.
 template <typename OpTy>
 static LogicalResult verifyAccess(OpTy op, RankedTensorType tile) {
   auto buffer = cast<MemRefType>(op.getBuffer().getType());
@@ -126,7 +126,7 @@ static LogicalResult verifyIndices(Operation *op, Value buffer,
          << indices.size();
 }
 
-/// A list that names rows.
+/// Checks a list that names rows.
 template <typename OpTy>
 static LogicalResult verifyListed(OpTy op, RankedTensorType tile) {
   if (!op.isListed())
@@ -138,7 +138,7 @@ static LogicalResult verifyListed(OpTy op, RankedTensorType tile) {
   return verifyIndices(op, op.getList(), op.getPlace(), "list");
 }
 
-/// An access that may take every so many elements.
+/// Checks the steps of an access that may skip elements.
 template <typename OpTy>
 static LogicalResult verifyStepped(OpTy op, RankedTensorType tile) {
   if (std::optional<ArrayRef<int64_t>> steps = op.getSteps()) {
@@ -175,7 +175,7 @@ void LoadOp::build(OpBuilder &builder, OperationState &state, Type tile,
         /*place=*/ValueRange(), builder.getI64IntegerAttr(1));
 }
 
-/// The copy of what an op loads, from its own buffers.
+/// Builds the copy of a load's tile from the load's own buffer.
 void ProducerLoadOp::build(OpBuilder &builder, OperationState &state,
                            Value circularBuffer, ValueRange offsets,
                            ValueRange limits, ValueRange place, LoadOp load) {
@@ -314,7 +314,7 @@ LogicalResult ReduceOp::verify() {
   return success();
 }
 
-/// What products have in common, in flight or not.
+/// Checks that all products share, in flight or not.
 template <typename OpTy>
 static LogicalResult verifyProduct(OpTy op, RankedTensorType result) {
   auto lhs = cast<RankedTensorType>(op.getLhs().getType());
@@ -338,7 +338,8 @@ static LogicalResult verifyProduct(OpTy op, RankedTensorType result) {
   return success();
 }
 
-/// The first columns of a matrix in shared memory, for the tensor cores.
+/// Checks the first columns of a matrix in shared memory, which tensor cores
+/// read.
 static LogicalResult verifyFragment(Operation *op, RankedTensorType source,
                                     RankedTensorType fragment) {
   if (!source.hasStaticShape() || !fragment.hasStaticShape())
@@ -528,7 +529,7 @@ LogicalResult TopOp::verify() {
   return success();
 }
 
-/// Verifies what ops over lists in memory have in common.
+/// Checks that ops over lists in memory share.
 template <typename OpTy> static LogicalResult verifyListsAlong(OpTy op) {
   MemRefType type = op.getLists().getType();
   int64_t along = op.getAlong();

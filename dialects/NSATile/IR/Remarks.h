@@ -8,8 +8,8 @@
 
 namespace nsacc::nsatile {
 
-/// Remarks of a pass on one transformation. Nothing is computed where nobody
-/// listens but the messages' parts.
+/// Remarks of a pass on one transformation. If nobody listens to them, only the
+/// parts of the messages are computed.
 struct PassRemarks {
   llvm::StringLiteral pass, name;
 

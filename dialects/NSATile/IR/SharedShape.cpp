@@ -43,7 +43,7 @@ SharedShape SharedShape::get(ArrayRef<int64_t> shape, Type element,
   result.pitch = llvm::alignTo(result.columns * result.elementBytes, 16);
   if (result.rows > 1)
     result.pitch += 16;
-  // Registers beyond the last column read on.
+  // Registers beyond the last column read past the end.
   constexpr int64_t slack = 64;
   result.bytes = result.rows * result.pitch + slack;
   return result;

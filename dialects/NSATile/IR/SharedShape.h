@@ -7,30 +7,30 @@
 
 namespace nsacc::nsatile {
 
-/// Places of tiles start where the pattern of a swizzle does.
+/// Alignment of tiles: the pattern of a swizzle starts there.
 constexpr int64_t kSharedAlignment = 1024;
-/// 16-bit columns that a swizzle keeps side by side.
+/// Number of 16-bit columns that a swizzle keeps side by side.
 constexpr int64_t kSlabColumns = 64;
 
 /// A tile in shared memory, as rows of all dimensions but the last.
 struct SharedShape {
   int64_t rows = 1, columns = 1;
-  /// With what products read beyond the tile.
+  /// Sizes with the padding that products read beyond the tile.
   int64_t paddedRows = 1, paddedColumns = 1;
   int64_t elementBytes = 0;
-  /// From a row to the next one: of a slab of 64 columns, if there is a
-  /// swizzle.
+  /// Bytes from a row to the next one. With a swizzle, a row is one of a slab
+  /// of 64 columns.
   int64_t pitch = 0;
   int64_t swizzle = 0;
   int64_t bytes = 0;
 
-  /// As the tile's layout says; without a swizzle for all others than shared
-  /// ones.
+  /// The shape for the tile's layout; without a swizzle for layouts that aren't
+  /// shared.
   static SharedShape get(mlir::RankedTensorType tile);
   static SharedShape get(llvm::ArrayRef<int64_t> shape, mlir::Type element,
                          int64_t swizzle);
 
-  /// What the tile takes up.
+  /// Bytes that the tile takes up.
   int64_t getPlaceBytes() const;
 };
 

@@ -50,8 +50,8 @@ public:
     add(expr, 1);
   }
 
-  /// Quotient and remainder by `divisor`, written without what dimensions of
-  /// `sizes` can't reach.
+  /// Quotient and remainder by `divisor`. Terms that are always 0 for
+  /// dimensions of `sizes` are left out.
   std::pair<AffineExpr, AffineExpr> divide(int64_t divisor,
                                            ArrayRef<int64_t> sizes) const {
     AffineExpr zero = getAffineConstantExpr(0, context), quotient = zero;
@@ -67,8 +67,8 @@ public:
     }
     quotient = quotient + llvm::divideFloorSigned(constant, divisor);
     int64_t shift = llvm::mod(constant, divisor);
-    // What is left is multiples of `step` and less than that: the latter
-    // doesn't matter to the quotient.
+    // The rest is multiples of `step` and a part below `step`. That part
+    // doesn't change the quotient.
     int64_t step = divisor;
     for (size_t numHigh = 0;; ++numHigh) {
       AffineExpr high = getAffineConstantExpr(shift / step, context);
@@ -176,7 +176,7 @@ void TileLayout::readMma(int64_t warps, MLIRContext *context) {
   AffineExpr row =
       getDim(ThreadDim::Warp, context) * 16 + getDim(ThreadDim::Group, context);
   AffineExpr column = getDim(ThreadDim::InGroup, context) * 2;
-  // One register stands for a dimension that isn't there.
+  // One register stands for a missing dimension.
   bool hasRows = !ShapedType::isDynamic(shape[0]);
   bool hasColumns = !ShapedType::isDynamic(shape[1]);
   int64_t m = hasRows ? llvm::divideCeil(shape[0], 16 * warps) : 1;
@@ -197,8 +197,8 @@ void TileLayout::readMma(int64_t warps, MLIRContext *context) {
   }
 }
 
-/// Coordinates in a shape, whose last dimensions change fastest; none for sizes
-/// that aren't known. Neighbours of these count as one.
+/// Coordinates in a shape; last dimensions change fastest. Dimensions of
+/// unknown size get none, and neighbours among them count as one.
 static TileLayout::Coordinates unflatten(AffineExpr flat, int64_t total,
                                          ArrayRef<int64_t> shape,
                                          ArrayRef<int64_t> sizes) {
@@ -257,7 +257,7 @@ bool TileLayout::readSlice(int64_t dim, Attribute of) {
 
 bool TileLayout::readReshape(ArrayRef<int64_t> as, Attribute of) {
   TileLayout parent(as);
-  // Two gaps: it can't be told how large each of them is.
+  // With two gaps, the size of each can't be known.
   unsigned gaps = 0;
   for (auto [dim, size] : llvm::enumerate(shape))
     if (ShapedType::isDynamic(size) &&

@@ -11,7 +11,7 @@
 
 namespace nsacc::nsatile {
 
-/// What coordinates are computed from, as dimensions of affine expressions.
+/// Dimensions of the affine expressions for coordinates.
 enum class ThreadDim : unsigned {
   Warp,    ///< thread / 32
   Group,   ///< thread mod 32 / 4
@@ -25,13 +25,13 @@ constexpr unsigned kNumThreadDims = 4;
 class TileLayout {
 public:
   using Coordinates = llvm::SmallVector<mlir::AffineExpr, 3>;
-  /// Holds where `expr` is below `bound`.
+  /// A condition that holds if `expr` is below `bound`.
   struct Condition {
     mlir::AffineExpr expr;
     int64_t bound;
   };
 
-  /// Null for tiles without a layout, and for those in shared memory.
+  /// None for tiles without a layout and for tiles in shared memory.
   static std::optional<TileLayout> get(mlir::RankedTensorType tile);
   static std::optional<TileLayout> get(llvm::ArrayRef<int64_t> shape,
                                        mlir::Attribute layout);
@@ -40,21 +40,22 @@ public:
   int64_t getNumThreads() const { return threads; }
   int64_t getNumRegisters() const { return registers.size(); }
 
-  /// Of a register's element: affine expressions in `ThreadDim`s, a constant
-  /// summand last.
+  /// Coordinates of a register's element: affine expressions in `ThreadDim`s,
+  /// with a constant summand last.
   llvm::ArrayRef<mlir::AffineExpr> getCoordinates(int64_t index) const {
     return registers[index].coordinates;
   }
-  /// Threads for which one of these doesn't hold have padding in the register.
+  /// Conditions of a register. For threads that don't meet all of them, it is
+  /// padding.
   llvm::ArrayRef<Condition> getConditions(int64_t index) const {
     return registers[index].conditions;
   }
-  /// True where every thread's register is padding.
+  /// Whether the register is padding in every thread.
   bool isPadding(int64_t index) const;
-  /// The element that a thread holds in a register; none of padding.
+  /// The element that a thread holds in a register; none if it is padding.
   std::optional<llvm::SmallVector<int64_t, 3>> getElement(int64_t thread,
                                                           int64_t index) const;
-  /// Dimensions of threads along which all of them hold copies.
+  /// Dimensions of threads along which all threads hold copies.
   llvm::SmallVector<ThreadDim, 3> getCopies() const;
 
   /// The layout of a tile of `layout` without dimension `dim`. Slices are

@@ -8,8 +8,8 @@
 
 namespace nsacc::nsatile {
 
-/// A fold over one range, or a `scf.for`: what pipelines are made of. Passes
-/// that make one of another needn't know which it is.
+/// A fold over one range, or a `scf.for`: the loops that pipelines are made of.
+/// Passes that turn one loop into another needn't know its kind.
 class TileLoop {
 public:
   /// Null for other ops.
@@ -28,7 +28,7 @@ public:
   mlir::Value getIndex() const;
   mlir::Value getFirst() const;
   mlir::Value getEnd() const;
-  /// What a step is later than the one before; writes the number where the loop
+  /// Difference between the numbers of two steps. Writes the number if the loop
   /// has no value for it.
   mlir::Value getStep(mlir::OpBuilder &builder) const;
   bool hasUnitStep() const;
@@ -40,30 +40,32 @@ public:
     return getBody()->getTerminator()->getOperands();
   }
 
-  /// True where `value` can be computed for another step: by scalar code, of
-  /// the step's number and of what is defined outside of the loop.
+  /// Whether `value` can be computed for another step: by scalar code, from the
+  /// step's number and from values that are defined outside of the loop.
   bool isKnownAhead(mlir::Value value) const;
 
-  /// Lets copies of the body be step `index`.
+  /// Maps the step's arguments to those of step `index`, for copies of the
+  /// body.
   void mapStep(mlir::OpBuilder &builder, mlir::IRMapping &mapping,
                mlir::Value index) const;
 
-  /// Returns what the loop carries on.
+  /// Callback that writes a body and returns the values that the loop carries
+  /// on.
   using Body = llvm::function_ref<llvm::SmallVector<mlir::Value>(
       mlir::OpBuilder &, mlir::IRMapping &, mlir::Value index,
       mlir::ValueRange carried)>;
-  /// A loop of the same kind over `first` to `end`, steps of this one. `body`
-  /// gets a mapping from this one's step to its own.
+  /// Creates a loop of the same kind over `first` to `end`, which are steps of
+  /// this loop. `body` gets a mapping from this loop's step to the new loop's.
   mlir::Operation *createOver(mlir::OpBuilder &builder, mlir::Value first,
                               mlir::Value end, mlir::ValueRange inits,
                               Body body) const;
-  /// A loop of the same steps whose bounds are those of `mapping`, for code
-  /// that carries nothing and needn't know which tiles are full.
+  /// Creates a loop of the same steps with the bounds that `mapping` gives, for
+  /// code that carries nothing and needn't know which tiles are full.
   mlir::Operation *createBare(mlir::OpBuilder &builder,
                               const mlir::IRMapping &mapping, Body body) const;
 
-  /// Leaves out steps before `first` and from `end` on, which have to be steps
-  /// of the loop, or its end.
+  /// Removes steps before `first` and from `end` on. Both have to be steps of
+  /// the loop, or its end.
   void shrink(mlir::OpBuilder &builder, mlir::Value first,
               mlir::Value end) const;
 

@@ -13,7 +13,8 @@ using namespace nsacc::nsatile;
 
 RoleRegisters RoleRegisters::get(int64_t consumerGroups, int64_t registers,
                                  int64_t leastProducer) {
-  // What instructions can name, and what is handed on at a time.
+  // Most registers that an instruction can name, and the unit in which
+  // registers are handed on.
   constexpr int64_t most = 255, unit = 8;
   int64_t groups = consumerGroups + 1;
   int64_t atStart = registers / (groups * kGroupThreads);
