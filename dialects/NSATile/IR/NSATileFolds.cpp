@@ -52,7 +52,7 @@ OpFoldResult SortOp::fold(FoldAdaptor) {
   return inOrder || isSingle ? getKeys() : OpFoldResult();
 }
 
-/// repeat %i below 1 {A(%i)} -> A(0); repeat without launches or runs -> nothing
+/// repeat %i below 1 {A(%i)} -> A(0); no launches or runs -> nothing
 LogicalResult RepeatOp::canonicalize(RepeatOp op, PatternRewriter &rewriter) {
   APInt count;
   bool isKnown = matchPattern(op.getCount(), m_ConstantInt(&count));

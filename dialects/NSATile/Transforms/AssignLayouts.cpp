@@ -21,7 +21,8 @@ static RankedTensorType withLayout(RankedTensorType type, Attribute layout) {
 
 namespace {
 
-/// Writes layouts into types and brings operands into those that ops want.
+/// Writes layouts into types and brings operands into the layouts that ops
+/// want.
 class LayoutWriter {
 public:
   LayoutWriter(ProgramOp program, LayoutFlow &flow)
@@ -76,7 +77,8 @@ private:
     return convert(tile, wanted, user);
   }
 
-  /// Only a constant 0 is what it is when it is partial.
+  /// Whether `tile` can be computed again in the layout. Only a constant 0 has
+  /// the same registers when it is partial.
   static bool isRecomputable(Value tile, Attribute wanted) {
     if (!isa<PartialLayoutAttr>(wanted))
       return true;
@@ -124,7 +126,7 @@ private:
   }
 
   Value convert(Value tile, Attribute wanted, Operation *user) {
-    // As far outside of loops as the tile is known.
+    // The place as far outside of loops as the tile is known.
     Operation *before = user;
     for (Operation *op = user; !isDefinedIn(tile, op->getParentRegion());) {
       op = op->getParentOp();
@@ -174,7 +176,7 @@ struct AssignLayouts
     return result.wasInterrupted();
   }
 
-  /// collapse_shape, expand_shape -> reshape, whose types may have layouts
+  /// collapse_shape, expand_shape -> reshape; its types may have layouts
   static void writeReshapes(ProgramOp program) {
     program.walk([](Operation *op) {
       if (!isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
@@ -187,7 +189,7 @@ struct AssignLayouts
     });
   }
 
-  /// What only others computed from.
+  /// Erases code that nothing reads any more.
   static void eraseDead(ProgramOp program) {
     SmallVector<Operation *> ops;
     program.walk([&](Operation *op) { ops.push_back(op); });

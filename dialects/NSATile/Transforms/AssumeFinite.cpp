@@ -24,7 +24,7 @@ using namespace nsacc::nsatile;
 static constexpr PassRemarks kFiniteRemarks = {"nsatile-assume-finite",
                                                "AssumedFinite"};
 
-/// The tile that a step's `tile` ends in, outside of loops and branches.
+/// The tile outside of loops and branches that a step's `tile` is yielded to.
 static Value getFinalTile(Value tile, Block &outermost) {
   while (tile.getParentBlock() != &outermost) {
     OpOperand *yielded = nullptr;
@@ -41,19 +41,19 @@ static Value getFinalTile(Value tile, Block &outermost) {
 
 namespace {
 
-/// A program and the exact one that computes the same.
+/// A program and the exact program that computes the same results.
 struct Pair {
   ProgramOp fast, exact;
   LaunchOp fastLaunch, exactLaunch;
 };
 
-/// Which of a fast program's rows have what isn't finite stands in a buffer, a
-/// number for each row of each program: 0, or NaN.
+/// Writes code that marks the fast program's rows with results that aren't
+/// finite. A buffer has a number for each row of each program: 0, or NaN.
 class MarkWriter {
 public:
   explicit MarkWriter(Pair pair) : pair(pair) {}
 
-  /// Why a result that isn't finite would not be found; empty where it is.
+  /// Reason why a result that isn't finite would not be found; empty if it is.
   StringRef collect();
   void write();
 
@@ -75,7 +75,7 @@ private:
   SmallVector<DotOp> products;
   SmallVector<Value> sums, maxima;
   int64_t rows = 0;
-  /// In the plan.
+  /// The buffer in the plan.
   Value buffer;
 };
 
@@ -86,8 +86,8 @@ struct AssumeFinite
 
 } // namespace
 
-/// The greatest size of a grid at any time of a repeat, in front of it; null
-/// where nobody knows.
+/// The greatest size of a grid in all runs of a repeat, computed in front of
+/// the repeat; null if it isn't known.
 static Value getMost(RepeatOp repeat, Value extent) {
   if (!repeat || extent.getParentRegion() != &repeat.getBody())
     return extent;
@@ -151,7 +151,7 @@ StringRef MarkWriter::collect() {
              : "the exact program's tiles don't divide its own";
 }
 
-/// Workspace stands in front of a repeat.
+/// Workspace is made in front of a repeat.
 void MarkWriter::createBuffer() {
   LaunchOp launch = pair.fastLaunch;
   auto repeat = dyn_cast<RepeatOp>(launch->getParentOp());
@@ -174,7 +174,7 @@ MarkWriter::Arguments MarkWriter::takeBuffer(ProgramOp program,
   return {taken[0], taken[1], taken[2]};
 }
 
-/// Where marks of a point of the fast program's grid stand in the buffer.
+/// Place in the buffer of the marks for a point of the fast program's grid.
 Value MarkWriter::getPlace(OpBuilder &builder, Location loc,
                            Arguments arguments, std::array<Value, 3> point,
                            Value row) {
@@ -191,7 +191,7 @@ Value MarkWriter::getPlace(OpBuilder &builder, Location loc,
   return row ? add(place, row) : place;
 }
 
-/// The greatest size of each row's numbers, if the program computes it anyway.
+/// The greatest absolute value in each row, if the program computes it anyway.
 static Value getGreatest(Value sum) {
   for (Operation *user : sum.getUsers())
     if (isa<math::AbsFOp>(user))
@@ -203,9 +203,9 @@ static Value getGreatest(Value sum) {
   return Value();
 }
 
-/// 0 · x is 0 for finite numbers, NaN for others. What a sum comes to is known
-/// at once, so that it needn't wait in registers for the others. `found` are
-/// numbers of rows, or one for each row.
+/// Marks the rows: 0 · x is 0 for finite numbers, NaN for others. The mark of a
+/// sum is computed at once, so that the sum needn't wait in registers for the
+/// others. `found` has a row of numbers for each row, or one number.
 static Value markRows(Value found, Value others) {
   OpBuilder builder(found.getContext());
   builder.setInsertionPointAfterValue(found);
@@ -223,7 +223,7 @@ static Value markRows(Value found, Value others) {
   return others ? Value(arith::AddFOp::create(builder, loc, others, own)) : own;
 }
 
-/// Infinite where a maximum is large; a row that sees nothing has none.
+/// Infinity if a maximum is large; a row that sees nothing has no maximum.
 static Value overflowLarge(Value max) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   OpBuilder builder(max.getContext());
@@ -273,7 +273,7 @@ void MarkWriter::writeMarks() {
   RaiseOp::create(builder, loc, marks);
 }
 
-/// The exact program does nothing where all marks of its rows are 0.
+/// Lets the exact program skip a tile if all marks of its rows are 0.
 void MarkWriter::readMarks() {
   Arguments arguments = takeBuffer(pair.exact, pair.exactLaunch);
   Block &body = pair.exact.getBody().front();
@@ -316,9 +316,9 @@ void MarkWriter::readMarks() {
   replaceProgramIds(repair);
 }
 
-/// Scores that are -inf for all keys of some rows -> the other rows. Nothing
-/// has to be asked of each score; what isn't finite in a hidden row makes a NaN
-/// of its sums.
+/// Scores that are -inf for all keys of some rows -> an update of the other
+/// rows. No score needs a check of its own; a number in a hidden row that isn't
+/// finite makes a NaN in the row's sums.
 static void hideRows(SoftmaxUpdateOp update) {
   auto select = update.getScores().getDefiningOp<arith::SelectOp>();
   auto rows = select ? select.getCondition().getDefiningOp<BroadcastOp>()
@@ -349,7 +349,7 @@ void MarkWriter::write() {
   readMarks();
 }
 
-/// The one launch of a program; null if there is none, or are several.
+/// The only launch of a program; null if there are none or several.
 static LaunchOp findLaunch(ProgramOp program) {
   SmallVector<LaunchOp> launches = findLaunches(program);
   return launches.size() == 1 ? launches.front() : LaunchOp();

@@ -14,7 +14,7 @@ Value nsacc::nsatile::getCircularBuffer(Value tile) {
   return wait ? wait.getCircularBuffer() : Value();
 }
 
-/// A swizzled tile in shared memory that the consumers write themselves.
+/// Whether `tile` is a swizzled tile in shared memory that the consumers write.
 static bool isWrittenByConsumers(Value tile) {
   auto layout = dyn_cast_if_present<SharedLayoutAttr>(
       cast<RankedTensorType>(tile.getType()).getEncoding());
@@ -30,7 +30,7 @@ bool nsacc::nsatile::canBeAsync(DotOp dot) {
     return false;
   auto lhs = cast<RankedTensorType>(dot.getLhs().getType());
   // Instructions read whole tiles of 64 rows, 16 inner and 8 outer elements.
-  // Bulk copies bring zeros behind the last column, and only there.
+  // Bulk copies write zeros behind the last column, and only there.
   bool isShared = getCircularBuffer(dot.getLhs()) != nullptr;
   bool isPadded = isShared && dot.getTransposeRhs() && !dot.getTransposeLhs();
   if (llvm::alignTo(type.getDimSize(0), 16) % (16 * layout.getWarps()) != 0 ||

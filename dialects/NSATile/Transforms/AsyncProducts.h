@@ -7,12 +7,12 @@
 
 namespace nsacc::nsatile {
 
-/// The circular buffer that a tile, or what it is a reshape of, comes from;
-/// null where no producer brings it.
+/// The circular buffer that a tile comes from, directly or through reshapes;
+/// null if no producer loads it.
 mlir::Value getCircularBuffer(mlir::Value tile);
 
-/// True for products of warpgroups that can be in flight: what they read from
-/// shared memory a producer brings, or the warpgroups write for them.
+/// Whether a product of warpgroups can be in flight: a producer has to load its
+/// operands in shared memory, or the warpgroups write them themselves.
 bool canBeAsync(DotOp dot);
 
 } // namespace nsacc::nsatile

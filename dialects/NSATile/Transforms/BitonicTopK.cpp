@@ -27,7 +27,7 @@ public:
   BitonicNetwork(OpBuilder &builder, Location loc, Order order)
       : builder(builder), loc(loc), order(order) {}
 
-  /// Any rows of a power of two of columns, in order.
+  /// Sorts rows of any keys; the number of columns is a power of two.
   Value sort(Value keys) {
     int64_t columns = getColumns(keys);
     for (int64_t run = 2; run <= columns; run *= 2)
@@ -35,14 +35,14 @@ public:
         keys = compareExchange(keys, distance, run);
     return keys;
   }
-  /// The same for rows that rise and then fall, or fall and then rise.
+  /// Sorts rows that rise and then fall, or fall and then rise.
   Value merge(Value keys) {
     int64_t columns = getColumns(keys);
     for (int64_t distance = columns / 2; distance > 0; distance /= 2)
       keys = compareExchange(keys, distance, columns);
     return keys;
   }
-  /// The first `columns` columns, keys that come last behind those there are.
+  /// The first `columns` columns of the keys, padded with keys that come last.
   Value resize(Value keys, int64_t columns) {
     auto type = cast<RankedTensorType>(keys.getType());
     int64_t found = getColumns(keys);
@@ -76,8 +76,8 @@ private:
         builder, loc, DenseElementsAttr::get(type, Attribute(attr)));
   }
 
-  /// Each key and that `distance` further, in order in every other run of `run`
-  /// columns, the other way round in the rest.
+  /// Orders each key and the key `distance` columns further: one way in every
+  /// other run of `run` columns, the other way in the rest.
   Value compareExchange(Value keys, int64_t distance, int64_t run) {
     auto type = cast<RankedTensorType>(keys.getType());
     Value other = ExchangeOp::create(builder, loc, keys, distance);
@@ -92,8 +92,8 @@ private:
     return arith::SelectOp::create(builder, loc, everywhere, less, greater);
   }
 
-  /// Columns that get the key that comes first of a pair: those without the bit
-  /// `distance` in runs without the bit `run`, and those with both.
+  /// Columns that get the first key of a pair: columns without the bit
+  /// `distance` in runs without the bit `run`, and columns with both bits.
   Value isLower(int64_t columns, int64_t distance, int64_t run) {
     auto indices = RankedTensorType::get({columns}, builder.getIndexType());
     Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
@@ -113,8 +113,8 @@ private:
   Order order;
 };
 
-/// A list that a loop carries and only `top` reads, from the innermost loop
-/// that carries it outwards.
+/// A list that a loop carries and only `top` reads. The loops that carry it are
+/// listed from the innermost one outwards.
 class CarriedList {
 public:
   explicit CarriedList(TopOp op) : op(op) {
@@ -134,9 +134,9 @@ public:
     }
   }
 
-  /// Carries as many columns as a step has: keys behind the ones that are kept
-  /// do no harm, and nothing is cut off in the loop. False where there are too
-  /// many, or no loop.
+  /// Makes loops carry as many columns as a step has: keys behind the wanted
+  /// ones do no harm, and no step cuts keys off. False if there are too many
+  /// columns, or no loop.
   bool widen(int64_t columns) {
     int64_t kept = BitonicNetwork::getColumns(op.getList());
     if (kept == columns)
@@ -147,8 +147,8 @@ public:
     OpBuilder builder(outermost);
     BitonicNetwork network(builder, op.getLoc(), Order::Descending);
     OpOperand *init = outermost.getTiedLoopInit(argument);
-    // A list of equal keys may have more of them: what it is cut to is the
-    // same.
+    // A list of equal keys may be wider: the loop's result is cut to the same
+    // keys.
     DenseElementsAttr equal;
     if (matchPattern(init->get(), m_Constant(&equal)) && equal.isSplat())
       init->set(arith::ConstantOp::create(
@@ -189,8 +189,8 @@ struct ExpandSort : OpRewritePattern<SortOp> {
   }
 };
 
-/// Lists of a warp's width take candidates one by one where each warp has few
-/// lists, and each lane few candidates: most of these don't get in.
+/// Lets lists of a warp's width take candidates one by one if each warp has few
+/// lists, and each lane few candidates: most candidates don't get in.
 static void insertByLanes(TopOp op, int64_t warps) {
   constexpr int64_t mostLists = 2, mostOfLane = 2;
   int64_t kept = BitonicNetwork::getColumns(op.getList());
@@ -226,8 +226,8 @@ struct ExpandTop : OpRewritePattern<TopOp> {
         network.resize(op.getCandidates(), llvm::PowerOf2Ceil(candidates)));
     sorted = network.resize(sorted, columns);
     Value list = network.resize(op.getList(), columns);
-    // Of two falling rows, one of them turned around, the greater keys are the
-    // greatest of all, falling and then rising.
+    // Two falling rows, one of them reversed: the greater key of each pair of
+    // columns is one of the greatest, and these keys fall and then rise.
     if (columns > 1)
       sorted = ExchangeOp::create(rewriter, loc, sorted, columns - 1);
     Value greatest = arith::MaxSIOp::create(rewriter, loc, list, sorted);
@@ -236,7 +236,8 @@ struct ExpandTop : OpRewritePattern<TopOp> {
   }
 };
 
-/// More than twice as many columns take more registers than a cut costs.
+/// Widens a list to at most twice its columns: beyond that, registers cost more
+/// than a cut.
 static void widen(TopOp op) {
   uint64_t columns =
       llvm::PowerOf2Ceil(BitonicNetwork::getColumns(op.getCandidates()));

@@ -19,7 +19,8 @@ using namespace nsacc::nsatile;
 static constexpr PassRemarks kCombineRemarks = {"nsatile-combine-early",
                                                 "CombinedEarly"};
 
-/// Elements that a tile keeps registers for; a broadcast's are its source's.
+/// Number of elements that a tile keeps registers for; a broadcast has its
+/// source's.
 static int64_t getSize(Value value) {
   if (auto broadcast = value.getDefiningOp<BroadcastOp>())
     return getSize(broadcast.getSource());
@@ -27,14 +28,14 @@ static int64_t getSize(Value value) {
   return tile ? tile.getNumElements() : 0;
 }
 
-/// Arithmetic whose result is a tile, and which reads nothing.
+/// Whether an op is arithmetic with a tile as result that reads no memory.
 static bool isArithmetic(Operation &op) {
   return (isElementwise(&op) || isa<BroadcastOp>(op)) &&
          op.getNumResults() == 1 && isTile(op.getResult(0).getType()) &&
          isMemoryEffectFree(&op);
 }
 
-/// No more elements are kept behind the op than in front of it.
+/// Whether no more elements are live behind the op than in front of it.
 static bool combines(Operation &op) {
   int64_t freed = 0;
   for (Value operand : op.getOperands())
@@ -43,8 +44,8 @@ static bool combines(Operation &op) {
   return freed >= getSize(op.getResult(0));
 }
 
-/// The last of the ops in the block that `op` takes operands from; null if
-/// there is none.
+/// The last op of the block that `op` takes operands from; null if there is
+/// none.
 static Operation *findLastSource(Operation &op) {
   Operation *last = nullptr;
   for (Value operand : op.getOperands()) {
@@ -71,7 +72,7 @@ static bool carriesTiles(LoopLikeOpInterface loop) {
   return llvm::any_of(loop->getResultTypes(), isTile);
 }
 
-/// How many loops that carry tiles stand in each other: each has a state.
+/// Depth of nested loops that carry tiles: each of them has a state.
 static int64_t getWeight(LoopLikeOpInterface loop) {
   int64_t inner = 0;
   loop->walk([&](LoopLikeOpInterface nested) {
@@ -92,8 +93,8 @@ static bool writes(Operation &op) {
       .wasInterrupted();
 }
 
-/// Moves `op` and what it is computed from, as far as that stands behind
-/// `place`, in front of it. Returns why nothing moves; empty where it does.
+/// Moves `op`, and the ops behind `place` that it is computed from, in front of
+/// `place`. Returns the reason if nothing moves, else an empty string.
 static StringRef moveBefore(Operation *op, Operation *place) {
   Block *block = op->getBlock();
   for (Operation *each = place; each != op; each = each->getNextNode())
@@ -122,8 +123,8 @@ static StringRef moveBefore(Operation *op, Operation *place) {
   return "";
 }
 
-/// The loop that keeps most comes first, while there is nothing to be kept
-/// beside it.
+/// Moves the loop that keeps most tiles to the front, where no other tiles have
+/// to be kept beside it.
 static void startWithHeaviest(Block &block) {
   LoopLikeOpInterface first, heaviest;
   for (auto loop : block.getOps<LoopLikeOpInterface>()) {

@@ -20,7 +20,7 @@ using namespace nsacc::nsatile;
 
 namespace {
 
-/// Adding this rounds to an integer, which then stands in the lowest bits.
+/// Adding this constant rounds to an integer and puts it into the lowest bits.
 constexpr float kRounder = 0x1.8p23f;
 
 /// `power` · 2^n, for n in the lowest bits of `shifted` and power · 2^n a
@@ -66,7 +66,7 @@ Value expandExp2(FloatMath &m, Value x) {
                /*greatest=*/0x1.fffffep6f);
 }
 
-/// `small` below 1, `large` above, with the sign of x.
+/// `small` for magnitudes below 1, `large` for others, with the sign of x.
 Value choose(FloatMath &m, Value x, Value magnitude, Value small, Value large) {
   Value value = m.selectIf(arith::CmpFPredicate::OLT, magnitude, m.real(1.0f),
                            small, large);
@@ -78,7 +78,7 @@ Value expandErf(FloatMath &m, Value x) {
   static constexpr float p[] = {
       0x1.06eba8p-3f, -0x1.81273ep-2f, 0x1.ce2cf8p-4f, -0x1.b7f90ep-6f,
       0x1.5405b2p-8f, -0x1.a3f7p-11f,  0x1.496a32p-14f};
-  // The logarithm of 1 - erf, the more exact the greater that is.
+  // The logarithm of 1 - erf: the greater 1 - erf is, the more exact.
   static constexpr float q[] = {
       0x1.8b3f3ep-13f, -0x1.212c2cp0f,  -0x1.4434fp-1f,  -0x1.bc18dp-4f,
       0x1.9d0bd6p-6f,  -0x1.1398fcp-8f, 0x1.ceeaf4p-12f, -0x1.6c0698p-16f};
@@ -123,7 +123,7 @@ struct Expand : OpRewritePattern<OpTy> {
   }
 };
 
-/// A small whole number that `exponent` is everywhere; 0 for all others.
+/// A small whole number that equals `exponent` everywhere; 0 if there is none.
 int64_t getSmallPower(Value exponent) {
   APFloat power(0.0f);
   if (!matchPattern(exponent, m_ConstantFloat(&power)))

@@ -35,7 +35,8 @@ static std::optional<int64_t> getStage(Operation *op) {
 
 static bool isLate(Operation *op) { return op->hasAttr(kLateAttrName); }
 
-/// Code of stage 1 that is neither a product nor of its operand.
+/// Whether `op` is code of stage 1 other than a product, or the wait for its
+/// operand and the release.
 static bool isOwnSumCode(Operation *op) {
   return getStage(op) == 1 &&
          !isa<DotOp, ConsumerWaitOp, ConsumerReleaseOp>(op);
@@ -47,23 +48,24 @@ static bool isOwnSumCode(Operation *op) {
 
 namespace {
 
-/// A product of stage 1, which runs in the step behind its own.
+/// A product of stage 1, which runs in the step after its own.
 struct Deferred {
   DotOp dot;
-  /// The carried tile that it adds to.
+  /// Index of the carried tile that it adds to.
   unsigned accIndex = 0;
-  /// Code on that tile: late, or of stage 1.
+  /// Code on that tile: late, or in stage 1.
   llvm::SetVector<Operation *> sumCode;
-  /// Code of stage 1 runs while the step's first products do, with what its own
-  /// step left for it: these values, broadcast where it reads broadcasts.
+  /// Whether code of stage 1 runs while the step's first products do. It reads
+  /// values that its own step has handed on: `factors`, broadcast again where
+  /// it reads `broadcasts`.
   bool sumsInFlight = false;
   SmallVector<Operation *> broadcasts;
   SmallVector<Value> factors;
-  /// The way to its right operand, and the operand's end.
+  /// Ops from the wait to its right operand, and the operand's release.
   SmallVector<Operation *> tail;
   ConsumerReleaseOp release;
-  /// Zeros that are scaled stay zeros, which the first product needn't add to,
-  /// and whose registers the first scores can have.
+  /// Whether the sum starts at zero. Scaled zeros stay zeros: the first product
+  /// needn't add to them, and the first scores can have their registers.
   bool startsAtZero = false;
 };
 
@@ -72,18 +74,18 @@ class Expansion {
 public:
   explicit Expansion(TileLoop loop) : loop(loop) {}
 
-  /// Fails with an error where annotations make no pipeline.
+  /// Fails with an error if the annotations don't describe a pipeline.
   LogicalResult collect();
   void apply();
 
 private:
-  /// What one step leaves for the next.
+  /// Values that one step hands to the next.
   struct Step {
     SmallVector<Value> carried;
-    /// Of each deferred product.
+    /// Operands of each deferred product.
     SmallVector<Value> accs, lhs;
     SmallVector<SmallVector<Value>> factors;
-    /// False for a first step whose sums are nothing yet.
+    /// False for a first step, which has no sums yet.
     Value adds;
   };
   LogicalResult collectDeferred(DotOp dot);
@@ -96,7 +98,8 @@ private:
                                         const Step &previous);
   SmallVector<Value> finishDeferred(OpBuilder &builder,
                                     ArrayRef<DotAsyncOp> pending);
-  /// Clones what `dot` is computed from, as far as it isn't there.
+  /// Clones the ops that `dot` is computed from, unless they were cloned
+  /// before.
   void cloneSources(OpBuilder &builder, DotOp dot, IRMapping &mapping,
                     llvm::SmallPtrSetImpl<Operation *> &cloned);
   Value isBehindFirst(OpBuilder &builder, Value index, Value second);
@@ -196,7 +199,7 @@ LogicalResult Expansion::collect() {
   return success();
 }
 
-/// The tile that a deferred product adds to, of the one that was carried.
+/// The tile that a deferred product adds to, computed from the carried tile.
 Value Expansion::computeSum(OpBuilder &builder, const Deferred &product,
                             Value acc, ArrayRef<Value> factors) {
   if (!product.sumsInFlight)
@@ -240,8 +243,8 @@ SmallVector<Value> Expansion::finishDeferred(OpBuilder &builder,
   return tiles;
 }
 
-/// Creates an op for steps that all warpgroups run; `condition` is null if they
-/// run all.
+/// Creates an op for steps that all warpgroups run. `condition` is null if they
+/// run all steps.
 static void whereUniform(OpBuilder &builder, Value condition,
                          llvm::function_ref<void(OpBuilder &)> create) {
   if (!condition)
@@ -273,8 +276,8 @@ void Expansion::cloneSources(OpBuilder &builder, DotOp dot, IRMapping &mapping,
     }
 }
 
-/// A step without its own deferred products, and with those of the one before.
-/// All products that can start at once do, the step's own ones first.
+/// Writes a step without its own deferred products, but with the previous
+/// step's. All products that can start at once do, the step's own ones first.
 Expansion::Step Expansion::cloneStep(OpBuilder &builder, IRMapping &mapping,
                                      const Step &previous, bool isFirst) {
   mapping.map(loop.getCarried(), previous.carried);
@@ -351,14 +354,14 @@ Expansion::Step Expansion::cloneStep(OpBuilder &builder, IRMapping &mapping,
       factors.push_back(mapping.lookupOrDefault(factor));
     step.accs.push_back(acc);
     step.lhs.push_back(mapping.lookupOrDefault(dot.getLhs()));
-    // The sum isn't there yet: the tile that it adds to has its place.
+    // The sum isn't there yet: the tile that it adds to takes its place.
     step.carried[product.accIndex] = acc;
   }
   return step;
 }
 
-/// Whether a step ahead of step `index` isn't the first; null where no product
-/// asks.
+/// Whether a step ahead of step `index` isn't the first; null if no product
+/// needs to know.
 Value Expansion::isBehindFirst(OpBuilder &builder, Value index, Value second) {
   if (llvm::none_of(deferred,
                     [](const Deferred &each) { return each.startsAtZero; }))
@@ -367,7 +370,7 @@ Value Expansion::isBehindFirst(OpBuilder &builder, Value index, Value second) {
                                arith::CmpIPredicate::sgt, index, second);
 }
 
-/// Before:   for i: A(i) B(i), where B is of stage 1
+/// Before:   for i: A(i) B(i); B is in stage 1
 /// After:    if there is a step: A(first); for i from the second on: A(i) with
 ///           B(i - 1); B(last)
 void Expansion::apply() {

@@ -6,7 +6,7 @@
 using namespace mlir;
 using namespace nsacc::nsatile;
 
-/// Logarithm to base 2 of a number of f64 that isn't negative, within 2^-42.
+/// Logarithm to base 2 of an f64 that isn't negative, within 2^-42.
 static Value getLog2(FloatMath &wide, FloatMath &m, Value x) {
   // log2 f = s · p(s²) with s = (f - 1) / (f + 1).
   static constexpr double p[] = {0x1.71547652b82fep+1, 0x1.ec709dc3a03fdp-1,
@@ -78,7 +78,7 @@ Value nsacc::nsatile::expandPow(FloatMath &m, Value x, Value y) {
   Value turned = m.fromBits(m.make<arith::XOrIOp>(m.toBits(result), sign));
   result = m.select(yIsWhole, m.select(isEven, result, turned), result);
 
-  // Of negative numbers, only whole powers.
+  // Negative numbers have only whole powers.
   Value isNegative =
       m.make<arith::AndIOp>(m.compare(Predicate::OLT, x, zero),
                             m.compare(Predicate::OLT, magnitude, infinity));

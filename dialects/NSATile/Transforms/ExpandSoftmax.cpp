@@ -39,7 +39,7 @@ struct ExpandMerge : OpRewritePattern<SoftmaxMergeOp> {
         arith::MinNumFOp::create(rewriter, loc, op.getLhsMax(), op.getRhsMax());
     Value less = math::ExpOp::create(
         rewriter, loc, arith::SubFOp::create(rewriter, loc, min, max));
-    // Infinities among them: inf - inf were NaN.
+    // Infinities can be equal, too: inf - inf would be NaN.
     auto getDecay = [&](Value side) -> Value {
       Value same = arith::CmpFOp::create(rewriter, loc,
                                          arith::CmpFPredicate::OEQ, side, max);
@@ -57,7 +57,8 @@ struct ExpandMerge : OpRewritePattern<SoftmaxMergeOp> {
   }
 };
 
-/// A power of 2, whose factor and rest are one fused product.
+/// Writes weights as a power of 2: its factor and the rest are one fused
+/// product.
 struct ExpandWeights : OpRewritePattern<SoftmaxWeightsOp> {
   ExpandWeights(MLIRContext *context, bool keepApproximate)
       : OpRewritePattern(context), keepApproximate(keepApproximate) {}

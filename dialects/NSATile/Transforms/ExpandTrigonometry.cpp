@@ -8,7 +8,7 @@ using namespace nsacc::nsatile;
 
 namespace {
 
-/// A magnitude as quadrant · π / 2 + rest, |rest| <= π / 4.
+/// A magnitude as quadrant · π / 2 + rest, with |rest| <= π / 4.
 struct Angle {
   Value quadrant; // its lowest two bits count
   Value rest;
@@ -22,7 +22,7 @@ static constexpr uint64_t kTwoOverPi[] = {
     0xfc2757d1f534ddc0, 0xf534ddc0db629599, 0xdb6295993c439041,
     0x3c439041fe5163ab};
 
-/// One of `count` pairs of words from `first` on.
+/// Pair number `index` of the `count` pairs of words from `first` on.
 static Value lookUp(FloatMath &wide, Value index, int64_t first,
                     int64_t count) {
   Value result = wide.integer(kTwoOverPi[first]);
@@ -35,9 +35,9 @@ static Value lookUp(FloatMath &wide, Value index, int64_t first,
   return result;
 }
 
-/// x · 2 / π is multiplied out with those 96 bits of 2 / π whose product with
-/// x counts: greater ones give multiples of 4, smaller ones are below 2^-60.
-/// (Payne and Hanek: Radian reduction for trigonometric functions.)
+/// Multiplies x by the 96 bits of 2 / π that matter for x: greater bits give
+/// multiples of 4, smaller ones are below 2^-60. (Payne and Hanek: Radian
+/// reduction for trigonometric functions.)
 static Angle reduce(FloatMath &m, Value magnitude) {
   FloatMath wide = m.inF64();
   Value bits = wide.toInteger<arith::ExtUIOp>(m.toBits(magnitude));
@@ -45,7 +45,7 @@ static Angle reduce(FloatMath &m, Value magnitude) {
   Value mantissa = wide.make<arith::OrIOp>(
       wide.make<arith::AndIOp>(bits, wide.integer(0x7fffff)),
       wide.integer(0x800000));
-  // Where the bits that count begin; numbers below 2^-7 don't need them.
+  // Place where the bits that matter begin; numbers below 2^-7 don't need them.
   Value offset = wide.make<arith::MaxSIOp>(
       wide.make<arith::SubIOp>(exponent, wide.integer(120)), wide.integer(0));
   Value index = wide.make<arith::ShRUIOp>(offset, wide.integer(5));
@@ -53,14 +53,14 @@ static Angle reduce(FloatMath &m, Value magnitude) {
   Value high = lookUp(wide, index, 0, 5), low = lookUp(wide, index, 2, 5);
   Value joined = wide.make<arith::ShRUIOp>(
       low, wide.make<arith::SubIOp>(wide.integer(64), shift));
-  // A shift by all 64 bits has no value.
+  // A shift by 64 bits is undefined.
   joined = wide.select(
       wide.compare(arith::CmpIPredicate::eq, shift, wide.integer(0)),
       wide.integer(0), joined);
   high = wide.make<arith::OrIOp>(wide.make<arith::ShLIOp>(high, shift), joined);
   low = wide.make<arith::ShRUIOp>(wide.make<arith::ShLIOp>(low, shift),
                                   wide.integer(32));
-  // In units of 2^-62, without multiples of 4.
+  // The product is in units of 2^-62, without multiples of 4.
   Value product = wide.make<arith::AddIOp>(
       wide.make<arith::MulIOp>(mantissa, high),
       wide.make<arith::ShRUIOp>(wide.make<arith::MulIOp>(mantissa, low),
@@ -107,7 +107,7 @@ Value nsacc::nsatile::expandSin(FloatMath &m, Value x) {
   Value magnitude = m.make<math::AbsFOp>(x);
   Angle angle = reduce(m, magnitude);
   Value sine = getSine(m, x, angle.quadrant, angle.rest);
-  // The sine is odd, of zeros too.
+  // The sine is odd, for zeros too.
   Value sign = m.make<arith::XOrIOp>(m.toBits(x), m.toBits(magnitude));
   return m.fromBits(m.make<arith::XOrIOp>(m.toBits(sine), sign));
 }

@@ -17,7 +17,7 @@ public:
   using Value = mlir::Value;
   using Type = mlir::Type;
 
-  /// `type` is that of the reals.
+  /// `type` is the type of the reals.
   FloatMath(mlir::OpBuilder &builder, mlir::Location loc, Type type)
       : builder(builder), loc(loc), type(type) {}
 
@@ -66,7 +66,7 @@ public:
                  Value yes, Value no) {
     return select(compare(predicate, lhs, rhs), yes, no);
   }
-  /// Highest power last.
+  /// Coefficients are in the order of rising powers.
   template <typename RealTy>
   Value polynomial(Value x, llvm::ArrayRef<RealTy> coefficients) {
     Value result = real(coefficients.back());

@@ -11,14 +11,14 @@ llvm::SmallVector<LaunchOp> findLaunches(ProgramOp program);
 
 llvm::SmallVector<mlir::Value> getGrid(LaunchOp launch);
 
-/// New arguments of a program behind its others: what `getValues` says of each
-/// of its launches, at least one.
+/// Adds arguments to a program behind its others. `getValues` gives their
+/// values for each of its launches; there is at least one.
 llvm::SmallVector<mlir::Value> addArguments(
     ProgramOp program, llvm::ArrayRef<LaunchOp> launches,
     llvm::function_ref<llvm::SmallVector<mlir::Value>(LaunchOp)> getValues);
 
-/// Lets `op`, whose region's arguments are a point of a grid, work on that
-/// point where it worked on the program's.
+/// Replaces the program's ids in `op` by the arguments of its region, a point
+/// of a grid.
 void replaceProgramIds(mlir::Operation *op);
 
 } // namespace nsacc::nsatile

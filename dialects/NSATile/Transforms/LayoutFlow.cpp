@@ -22,13 +22,13 @@ bool nsacc::nsatile::isElementwise(Operation *op) {
   return isa<GatherOp>(op) || op->hasTrait<OpTrait::Elementwise>();
 }
 
-/// A load this small is as cheap as arithmetic.
+/// Most elements of a load that is as cheap as arithmetic.
 constexpr int64_t kSmallLoad = 256;
 
 static bool isCheapLoad(LoadOp load) {
   if (getTile(load.getTile()).getNumElements() > kSmallLoad)
     return false;
-  // Another load sees the same only if nobody writes in between.
+  // Another load sees the same elements only if nobody writes in between.
   return !isStoredTo(load.getBuffer());
 }
 
@@ -54,7 +54,7 @@ bool LayoutFlow::computeIsCheap(Value tile) {
          });
 }
 
-/// Of tokens x heads, which are rows of a product.
+/// Whether a layout is of tokens x heads that are the rows of a product.
 static bool isReshapedProduct(Attribute layout) {
   auto reshape = dyn_cast_if_present<ReshapeLayoutAttr>(layout);
   return reshape && isa<MmaLayoutAttr>(reshape.getOf());
@@ -66,11 +66,11 @@ bool nsacc::nsatile::isShared(Attribute layout) {
   return isa<SharedLayoutAttr>(layout);
 }
 
-/// What is computed in a product's layout.
+/// Whether an op is computed in a product's layout.
 static bool isProduct(Operation *op) { return isa<DotOp, SoftmaxUpdateOp>(op); }
 
-/// How many neighbouring elements of accumulators a thread that merges states
-/// loads at once: 16 bytes as they stand in memory.
+/// Number of neighbouring elements of accumulators that a thread loads at once
+/// when it merges states: 16 bytes of memory.
 static int64_t getMergedVector(ProgramOp program) {
   constexpr int64_t vectorBits = 128;
   int64_t bits = 32, columns = 0;
@@ -96,7 +96,7 @@ LayoutFlow::LayoutFlow(ProgramOp program) : context(program.getContext()) {
 
 namespace {
 
-/// Warps that are given, or found by the rows of products.
+/// Number of warps of a program, given or computed from the rows of products.
 struct WarpCount {
   explicit WarpCount(ProgramOp program) {
     if (ScheduleAttr schedule = program.getScheduleAttr())
@@ -118,14 +118,14 @@ struct WarpCount {
       if (auto dot = dyn_cast<DotOp>(op))
         rows = std::max(rows, getTile(dot.getResult()).getDimSize(0));
       hasProducts |= isProduct(op);
-      // Where products are of a few of the rows, warps still hold all of them.
+      // If products use only a few of the rows, warps still hold all of them.
       if (auto rest = dyn_cast<SoftmaxFinalizeOp>(op)) {
         rows = std::max(rows, getTile(rest.getAcc()).getDimSize(0));
         elements = std::max(elements, getTile(rest.getAcc()).getNumElements());
       }
     });
     if (!hasProducts && elements > 0) {
-      // States that are merged.
+      // States are merged.
       int64_t elementsOfWarp = getMergedVector(program) * kWarpSize;
       rows = 0;
       wanted = warps =
@@ -137,7 +137,7 @@ struct WarpCount {
   }
 
   int64_t warps = 0;
-  /// As many as the rows would take; 0 where warps are given.
+  /// Number of warps that the rows would take; 0 if warps are given.
   int64_t wanted = 0;
   int64_t rows = 0;
   bool hasProducts = false;
@@ -179,8 +179,8 @@ Attribute LayoutFlow::getRows() const {
   return SliceLayoutAttr::get(context, 1, getMma());
 }
 
-/// Whether each of a thread's registers of a matrix is of a row that it has in
-/// another register.
+/// Whether the row of each register of a matrix is a row that the same thread
+/// has in a register.
 static bool haveSameRows(const TileLayout &matrix, const TileLayout &rows) {
   return llvm::all_of(llvm::seq(matrix.getNumRegisters()), [&](int64_t index) {
     return llvm::any_of(llvm::seq(rows.getNumRegisters()), [&](int64_t row) {
@@ -227,8 +227,8 @@ Attribute LayoutFlow::getBlocked(RankedTensorType tile, int64_t vector) const {
   return BlockedLayoutAttr::get(context, 32 * warps, vector);
 }
 
-/// Each row in lanes of one warp, which exchange its keys without shared
-/// memory, and each key once.
+/// Layout for sorting: each row is in lanes of one warp, which exchange its
+/// keys without shared memory, and each key is held once.
 Attribute LayoutFlow::getSorting(RankedTensorType tile) const {
   constexpr int64_t mostKeys = 16, leastRows = 8;
   int64_t columns = tile.getDimSize(1), threads = kWarpSize * warps;
@@ -236,8 +236,8 @@ Attribute LayoutFlow::getSorting(RankedTensorType tile) const {
   int64_t vector =
       std::max(columns / kWarpSize,
                std::min<int64_t>(columns, llvm::bit_floor<uint64_t>(ofThread)));
-  // More keys than registers have room for. Where such a tile has few rows,
-  // most threads would hold none of a product's.
+  // There are more keys than registers have room for. If such a tile has few
+  // rows, a product's layout would leave most threads empty.
   if (std::max(vector, ofThread) > mostKeys)
     return tile.getDimSize(0) >= leastRows ? getMma() : getBlocked(tile);
   return BlockedLayoutAttr::get(context, threads, std::max<int64_t>(vector, 1));
@@ -254,7 +254,7 @@ Attribute LayoutFlow::getShared(RankedTensorType tile, bool forProduct) const {
 // Where layouts start
 //===----------------------------------------------------------------------===//
 
-/// True for a load, reshaped or not, that nobody can compute for less.
+/// Whether `tile` is a load, reshaped or not, that isn't cheaper to compute.
 static bool isLoaded(Value tile) {
   while (auto reshape = tile.getDefiningOp<ReshapeOp>()) {
     // Rows of memory are rows of the product.
@@ -279,7 +279,7 @@ void LayoutFlow::assignAnchors(ProgramOp program) {
       propagate();
     }
   });
-  // Lists of a warp's lanes have no other layout.
+  // Lists in a warp's lanes have no other layout.
   program.walk([&](TopOp top) {
     if (!top.getInsert())
       return;
@@ -308,7 +308,8 @@ void LayoutFlow::assignRest(ProgramOp program) {
       if (isTile(result.getType()) && !getLayout(result) && !isCheap(result))
         assign(result, getBlocked(getTile(result)));
   });
-  // Cheap tiles are computed as their last reader wants them; users come first.
+  // Cheap tiles are computed in the layout that their last reader wants; users
+  // come first.
   SmallVector<Operation *> ops;
   program.walk([&](Operation *op) { ops.push_back(op); });
   for (Operation *op : llvm::reverse(ops))
@@ -327,7 +328,7 @@ void LayoutFlow::assignRest(ProgramOp program) {
 // How layouts flow
 //===----------------------------------------------------------------------===//
 
-/// What a softmax adds up, and what carries that.
+/// Whether `tile` is a softmax's sum or carries one.
 static bool canBePartial(Value tile) {
   Operation *op = tile.getDefiningOp();
   return !op || isa<SoftmaxUpdateOp, LoopLikeOpInterface, scf::IfOp,
@@ -352,7 +353,7 @@ void LayoutFlow::propagate() {
       propagate(op);
     else
       propagateControl(tile.getParentBlock()->getParentOp());
-    // Others may compute what is cheap in their own way.
+    // Other readers may compute a cheap tile again in their layouts.
     if (isCheap(tile) || isSumOfLanes(tile))
       continue;
     for (Operation *user : tile.getUsers())
@@ -383,8 +384,8 @@ bool LayoutFlow::isPossible(RankedTensorType tile, Attribute layout) const {
   return known->second;
 }
 
-/// The layout of what is reduced where it is; null where that goes through
-/// shared memory and may end anywhere.
+/// Layout of a tile that is reduced in its registers; null if it is reduced
+/// through shared memory and may end in any layout.
 Attribute LayoutFlow::getReduced(ReduceOp reduce, Attribute layout) const {
   RankedTensorType source = getTile(reduce.getSource());
   RankedTensorType result = getTile(reduce.getResult());
@@ -397,8 +398,8 @@ Attribute LayoutFlow::getReduced(ReduceOp reduce, Attribute layout) const {
   return findReduction(*from, *to, dim) ? sliced : Attribute();
 }
 
-/// Lanes that reduced heads hold copies of the sum. What is computed of it is
-/// computed once.
+/// Whether `tile` is a sum of heads over lanes. These lanes hold copies of the
+/// sum, and code on it runs once.
 bool LayoutFlow::isSumOfLanes(Value tile) const {
   auto reduce = tile.getDefiningOp<ReduceOp>();
   auto slice = dyn_cast_if_present<SliceLayoutAttr>(getLayout(tile));
@@ -458,7 +459,7 @@ void LayoutFlow::propagate(Operation *op) {
         Attribute layout = known(reduce.getSource());
         if (layout && !getLayout(reduce.getResult()))
           assign(reduce.getResult(), getReduced(reduce, layout));
-        // Rows of a product are reduced where they are.
+        // Rows of a product are reduced in their registers.
         auto rows =
             dyn_cast_if_present<SliceLayoutAttr>(getLayout(reduce.getResult()));
         if (rows && static_cast<int64_t>(reduce.getDim()) == rows.getDim() &&
@@ -517,7 +518,7 @@ void LayoutFlow::propagate(Operation *op) {
       });
 }
 
-/// All of them get the layout of the first that has one.
+/// Gives all tiles the layout of the first one that has a layout.
 void LayoutFlow::tie(ArrayRef<Value> tiles) {
   Attribute found;
   for (Value tile : tiles)
@@ -526,7 +527,7 @@ void LayoutFlow::tie(ArrayRef<Value> tiles) {
       found = getLayout(tile);
   if (!found)
     return;
-  // A layout of a few columns may be none of more.
+  // A layout of a few columns may be impossible for more.
   for (Value tile : tiles)
     if (isTile(tile.getType()) && !getLayout(tile) &&
         isPossible(getTile(tile), found))

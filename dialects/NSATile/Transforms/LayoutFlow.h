@@ -20,11 +20,12 @@ inline mlir::RankedTensorType getTile(mlir::Value value) {
 bool isElementwise(mlir::Operation *op);
 
 bool isShared(mlir::Attribute layout);
-/// Whether it is of registers that hold whole elements: what others may have.
+/// Whether a layout has registers that hold whole elements: other tiles may get
+/// it.
 bool flows(mlir::Attribute layout);
 
-/// The warps of a program: as scheduled, or one for 16 rows of its products. At
-/// least 1.
+/// Number of warps of a program: the schedule's, or one for 16 rows of its
+/// products. At least 1.
 int64_t countWarps(ProgramOp program);
 
 /// Chooses layouts; changes nothing.
@@ -33,15 +34,15 @@ public:
   explicit LayoutFlow(ProgramOp program);
 
   int64_t getNumWarps() const { return warps; }
-  /// Null only for what is cheap and nobody has asked for.
+  /// Null only for a cheap tile for which nobody has asked.
   mlir::Attribute getLayout(mlir::Value tile) const {
     return layouts.lookup(tile);
   }
-  /// True where it costs less to compute a tile again than to move it.
+  /// Whether it costs less to compute a tile again than to move it.
   bool isCheap(mlir::Value tile);
   /// The layout that an op needs a tile in; null if it takes any.
   mlir::Attribute getWanted(mlir::OpOperand &operand) const;
-  /// Gives a tile a layout, and those that follow from it, too.
+  /// Gives a tile a layout, and all layouts that follow from it.
   void assign(mlir::Value tile, mlir::Attribute layout);
 
   mlir::Attribute getBlocked(mlir::RankedTensorType tile) const;
@@ -56,33 +57,34 @@ private:
   void propagate(mlir::Operation *op);
   void propagateControl(mlir::Operation *op);
   void tie(llvm::ArrayRef<mlir::Value> tiles);
-  /// Of a tile of `shape` in `layout` without dimensions; null if there is
-  /// none.
+  /// Layout of a tile that lacks dimensions `dims` of a tile in `layout`; null
+  /// if there is none.
   mlir::Attribute slice(mlir::RankedTensorType whole, mlir::Attribute layout,
                         llvm::ArrayRef<int64_t> dims,
                         mlir::RankedTensorType sliced) const;
-  /// Whether tiles of that shape can have the layout.
+  /// Whether tiles of this shape can have the layout.
   bool isPossible(mlir::RankedTensorType tile, mlir::Attribute layout) const;
-  /// Of rows that are sorted.
+  /// Layout of rows that are sorted.
   mlir::Attribute getSorting(mlir::RankedTensorType tile) const;
   mlir::Attribute getReduced(ReduceOp reduce, mlir::Attribute layout) const;
   bool isSumOfLanes(mlir::Value tile) const;
   mlir::Attribute getMma() const;
-  /// Of a list, or of its candidates, that a warp's lanes hold.
+  /// Layout of a list, or of its candidates, in the lanes of a warp.
   mlir::Attribute getInserting(mlir::RankedTensorType tile) const;
   mlir::Attribute getRows() const;
-  /// Those of the accumulator and of the rows that a softmax is divided by:
-  /// a product's, or, where the program has none, all threads have a part.
+  /// Layouts of the accumulator and of the rows that divide it in a softmax.
+  /// They are a product's or, if the program has none, spread over all threads.
   mlir::Attribute getMatrix(SoftmaxFinalizeOp finalize) const;
   mlir::Attribute getRows(SoftmaxFinalizeOp finalize) const;
   mlir::Attribute getMerged(mlir::RankedTensorType tile) const;
-  /// Each thread has `vector` neighbours, or fewer where others had none.
+  /// Layout in which each thread has `vector` neighbours, or fewer if some
+  /// threads would have none.
   mlir::Attribute getBlocked(mlir::RankedTensorType tile, int64_t vector) const;
 
   mlir::MLIRContext *context;
   int64_t warps = 0;
   bool hasProducts = false;
-  /// Neighbouring elements of accumulators that are merged by one thread.
+  /// Number of neighbouring elements of merged accumulators for a thread.
   int64_t mergedVector = 0;
   llvm::DenseMap<mlir::Value, mlir::Attribute> layouts;
   llvm::DenseMap<mlir::Value, bool> cheap;

@@ -69,7 +69,7 @@ Attribute LayoutFlow::getWanted(OpOperand &operand) const {
                       isa<MmaLayoutAttr>(own) &&
                       llvm::all_of(extract.getStaticOffsets(),
                                    [](int64_t offset) { return offset == 0; });
-        // What a loop changes isn't worth a copy of all of it.
+        // The loop changes this tile, so a copy of all of it doesn't pay.
         bool isCarried =
             isa<BlockArgument>(tile) && !isa<PartialLayoutAttr>(own);
         return sharedUnless(own && (isSame || isCarried || isShared(own)));
@@ -107,7 +107,8 @@ Attribute LayoutFlow::getWanted(OpOperand &operand) const {
         return own && isShared(own) ? getBlocked(getTile(tile)) : own;
       })
       .Default([&](Operation *other) -> Attribute {
-        // Elementwise: as the result, or as the first operand that decides.
+        // An elementwise op wants the layout of its result, or of its first
+        // operand that has one.
         if (other->getNumResults() > 0)
           return getLayout(other->getResult(0));
         for (Value value : other->getOperands())

@@ -28,9 +28,9 @@ struct LowerControl
   }
 
   void runOnOperation() override {
-    // The last one first: each moves what is behind it to a block of its own,
-    // which so has no further op of this kind. Outer ones first: the patterns
-    // look for a body's end in its one block.
+    // The last op comes first: a pattern moves all code behind its op to a new
+    // block, and that code then has no more ops to lower. Outer ops come before
+    // inner ones: the patterns look for a body's end in its only block.
     SmallVector<Operation *> ops;
     getOperation()->walk<WalkOrder::PreOrder, ReverseIterator>(
         [&](Operation *op) {

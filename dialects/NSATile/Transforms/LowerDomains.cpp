@@ -19,7 +19,7 @@ namespace {
 
 using State = SmallVector<Value>;
 
-/// Writes one fold as folds over a range each.
+/// Writes one fold as folds over one range each.
 class DomainLowering {
 public:
   DomainLowering(FoldOp fold, bool peels)
@@ -43,7 +43,8 @@ private:
   using Step =
       llvm::function_ref<State(Value tile, Value partial, ValueRange carried)>;
   State createFold(const TileRange &range, const State &state, Step step);
-  /// Without full tiles: what is full, the steps find out.
+  /// Creates a fold without a full part: its steps find out which tiles are
+  /// full.
   State createFold(Value end, const State &state, Step step) {
     Value first = constant(0);
     return createFold({first, end, first, first}, state, step);
@@ -76,7 +77,7 @@ private:
   bool peels;
   OpBuilder builder;
   Location loc;
-  /// Of the entry whose steps are written.
+  /// Words of the entry that the current steps are for.
   SmallVector<Value> words;
 };
 
@@ -86,7 +87,7 @@ private:
 // Steps
 //===----------------------------------------------------------------------===//
 
-/// A copy of the body.
+/// Writes a copy of the body.
 State DomainLowering::runStep(Value tile, Value partial, ValueRange state) {
   IRMapping mapping;
   mapping.map(fold.getTile(), tile);
@@ -101,8 +102,8 @@ State DomainLowering::runStep(Value tile, Value partial, ValueRange state) {
   return next;
 }
 
-/// A step whose tile may be any: the ranges say whether it is full, and
-/// perhaps that nobody sees it.
+/// Writes a step for any tile: the ranges say whether it is full and, if
+/// `mayBeUnseen`, whether any row sees it.
 State DomainLowering::runChecked(Value tile, ValueRange state,
                                  bool mayBeUnseen) {
   Value seen, full;
@@ -159,7 +160,7 @@ State DomainLowering::createFold(const TileRange &range, const State &state,
 // Ranges
 //===----------------------------------------------------------------------===//
 
-/// A fold for each range, which leaves out the tiles of earlier ones.
+/// Writes a fold for each range, which leaves out the tiles of earlier ranges.
 State DomainLowering::lowerRanges(State state) {
   for (auto [index, range] : llvm::enumerate(domain.ranges)) {
     auto earlier = ArrayRef(domain.ranges).take_front(index);
@@ -178,8 +179,8 @@ State DomainLowering::lowerRanges(State state) {
   return state;
 }
 
-/// One fold counts the tiles of all ranges, one range after the other. A tile
-/// of several ranges counts in the first of them.
+/// Writes one fold that counts the tiles of all ranges, one range after the
+/// other. A tile in several ranges counts in the first of them.
 State DomainLowering::lowerManyRanges(State state) {
   SmallVector<Value> before; // tiles of earlier ranges
   Value count = constant(0);
@@ -267,11 +268,11 @@ State DomainLowering::lowerList(State state) {
       Value tile = entry;
       if (part)
         tile = make<arith::AddIOp>(make<arith::MulIOp>(entry, parts), part);
-      // Steps of a pipeline have no branch: tiles that nobody sees are masked.
+      // Steps of a pipeline have no branch: unseen tiles are masked.
       bool skips = domain.parts > 1 && (peels || !domain.count);
       return runChecked(tile, carried, /*mayBeUnseen=*/skips);
     };
-    // What is counted is there.
+    // Counted entries aren't negative.
     if (domain.count)
       return step();
     return choose(atLeast(entry, constant(0)), step,

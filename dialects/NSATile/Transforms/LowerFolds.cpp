@@ -14,8 +14,8 @@ namespace nsacc::nsatile {
 using namespace mlir;
 using namespace nsacc::nsatile;
 
-/// True where tiles, or products, of a step are in flight in another one. In
-/// warp-specialized programs, what loads into circular buffers is elsewhere.
+/// Whether tiles or products of a step are in flight in another step. In
+/// warp-specialized programs, other warps load into circular buffers.
 static bool isPipelined(FoldOp fold) {
   bool isWarpSpecialized =
       static_cast<bool>(fold->getParentOfType<WarpSpecializeOp>());
@@ -25,7 +25,7 @@ static bool isPipelined(FoldOp fold) {
   });
 }
 
-/// Whether the schedule lets full tiles have a loop of their own.
+/// Whether the schedule lets full tiles have a separate loop.
 static bool mayPeel(FoldOp fold) {
   auto program = fold->getParentOfType<ProgramOp>();
   ScheduleAttr schedule = program ? program.getScheduleAttr() : ScheduleAttr();

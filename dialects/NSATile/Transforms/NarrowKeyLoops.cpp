@@ -25,15 +25,15 @@ using namespace nsacc::nsatile;
 static constexpr PassRemarks kKeyLoopRemarks = {"nsatile-narrow-key-loops",
                                                 "NarrowedKeyLoop"};
 
-/// Positions of a warpgroup: fewer see nearly the same keys as all.
+/// Least number of positions of a warpgroup: fewer see nearly the same keys as
+/// all.
 static constexpr int64_t kLeastShare = 16;
 
 //===----------------------------------------------------------------------===//
 // What warpgroups can do alone
 //===----------------------------------------------------------------------===//
 
-/// True for products whose rows warpgroups have equal, whole shares of, in
-/// order.
+/// Whether warpgroups have equal, whole shares of the product's rows, in order.
 static bool hasOwnRows(DotOp dot, int64_t warps, int64_t positions) {
   int64_t rows =
       cast<RankedTensorType>(dot.getResult().getType()).getDimSize(0);
@@ -42,8 +42,8 @@ static bool hasOwnRows(DotOp dot, int64_t warps, int64_t positions) {
          rows % positions == 0;
 }
 
-/// True when no warpgroup waits for another one in `op`, whatever is nested in
-/// it aside.
+/// Whether no warpgroup waits for another one in `op`, apart from ops nested in
+/// it.
 static bool isOfOneGroup(Operation *op, int64_t warps, int64_t positions) {
   if (auto dot = dyn_cast<DotOp>(op))
     return hasOwnRows(dot, warps, positions);
@@ -74,7 +74,7 @@ class Narrowing {
 public:
   Narrowing(RowRangeOp range, int64_t warps) : range(range), warps(warps) {}
 
-  /// Why the loop can't be narrowed; empty where it can.
+  /// Reason why the loop can't be narrowed; empty if it can.
   StringRef explainFailure();
   void apply();
 
@@ -87,29 +87,29 @@ private:
 
   RowRangeOp range;
   int64_t warps;
-  /// Scalar code that comes from the range, and the loops that it bounds.
+  /// Scalar code that depends on the range, and the loops that it bounds.
   llvm::SmallPtrSet<Operation *, 32> code;
   llvm::SetVector<Operation *> loops;
 };
 
 } // namespace
 
-/// Finds what is computed from `value`. False for anything but bounds and
-/// conditions.
+/// Collects the code that is computed from `value`. False if anything but
+/// bounds and conditions depends on it.
 bool Narrowing::follow(Value value) {
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
     if (TileLoop loop(user); loop) {
       if (value == loop.getFirst() || value == loop.getEnd())
         loops.insert(user);
-      // What is full decides conditions.
+      // The full part of the range decides conditions.
       auto fold = dyn_cast<FoldOp>(user);
       unsigned bounds = fold ? fold.getRanges().size() : 2;
       if (use.getOperandNumber() >= bounds ||
           (fold && !follow(fold.getPartial())))
         return false;
     } else if (isa<scf::IfOp>(user)) {
-      // Its results are the rows' own.
+      // The branch's results belong to the warpgroup's own rows.
       if (user->walk([](ConsumerWaitOp) { return WalkResult::interrupt(); })
               .wasInterrupted())
         return false;
@@ -125,7 +125,7 @@ bool Narrowing::follow(Value value) {
   return true;
 }
 
-/// True for loops that wait for tiles, once in each step.
+/// Whether a loop waits for tiles, once in each step.
 bool Narrowing::isNarrowable(TileLoop loop) {
   if (loop.getBody()->getOps<ConsumerWaitOp>().empty() || !loop.hasUnitStep())
     return false;
@@ -163,7 +163,7 @@ StringRef Narrowing::explainFailure() {
   return "";
 }
 
-/// A copy of `value` that is that of all rows.
+/// A copy of `value` that holds for all rows.
 Value Narrowing::computeForAll(Value value, OpBuilder &builder,
                                IRMapping &forAll) {
   Operation *op = value.getDefiningOp();
@@ -175,7 +175,8 @@ Value Narrowing::computeForAll(Value value, OpBuilder &builder,
   return forAll.lookup(value);
 }
 
-/// Steps that only take part in the circular buffers' going round.
+/// Creates steps that only wait for the circular buffers' tiles and release
+/// them.
 static void createSkip(TileLoop loop, OpBuilder &builder, Value lower,
                        Value upper) {
   auto skip = scf::ForOp::create(builder, loop.getLoc(), lower, upper,
@@ -187,9 +188,9 @@ static void createSkip(TileLoop loop, OpBuilder &builder, Value lower,
   }
 }
 
-/// Says whether a step is one of those whose keys all rows see, if there are
-/// rows for all warpgroups: then all run it. The full part says so, as far as
-/// it comes from the range; false if it doesn't.
+/// Marks each step: whether all rows see its keys, and each warpgroup has rows.
+/// Then all warpgroups run it. The full part tells this, if it depends on the
+/// range; otherwise the mark is false.
 void Narrowing::markSteps(TileLoop loop, IRMapping &forAll) {
   OpBuilder before(loop.getOperation()),
       inside = OpBuilder::atBlockBegin(loop.getBody());
@@ -229,7 +230,7 @@ void Narrowing::narrow(TileLoop loop) {
   Value lower = computeForAll(loop.getFirst(), builder, forAll);
   Value upper = computeForAll(loop.getEnd(), builder, forAll);
   markSteps(loop, forAll);
-  // What the producer brings is what all rows see.
+  // The producer loads the keys that any row sees.
   auto clamp = [&](Value value, Value least) -> Value {
     Value most = arith::MinSIOp::create(builder, loc, value, upper);
     return arith::MaxSIOp::create(builder, loc, most, least);

@@ -22,7 +22,7 @@ static Value createSplat(OpBuilder &builder, Location loc, Type type,
           tile, builder.getFloatAttr(tile.getElementType(), value)));
 }
 
-/// No key yet: maximum -inf, sum 0, accumulator 0.
+/// The state before any key: maximum -inf, sum 0, accumulator 0.
 static SmallVector<Value> createEmptyState(OpBuilder &builder,
                                            SoftmaxFoldOp fold) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -33,8 +33,8 @@ static SmallVector<Value> createEmptyState(OpBuilder &builder,
   return state;
 }
 
-/// Decays the accumulator and adds probs · values. Only rows that see a key get
-/// what is not finite in its value.
+/// Decays the accumulator and adds probs · values. An infinity or NaN in a
+/// key's value only reaches rows that see the key.
 static Value accumulate(OpBuilder &builder, YieldScoresOp yield,
                         SoftmaxUpdateOp update, Value acc) {
   Location loc = yield.getLoc();
@@ -50,7 +50,7 @@ static Value accumulate(OpBuilder &builder, YieldScoresOp yield,
     Value rounded = arith::TruncFOp::create(builder, loc, narrow, probs);
     probs = rounded;
   }
-  // A tile of values is loaded when the softmax no longer needs the registers.
+  // A tile of values is loaded once the softmax no longer needs the registers.
   if (load && load->getBlock() == yield->getBlock() && load->hasOneUse() &&
       isa<LoadOp>(load))
     load->moveBefore(probs.getDefiningOp());

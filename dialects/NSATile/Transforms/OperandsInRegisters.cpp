@@ -22,17 +22,18 @@ using namespace nsacc::nsatile;
 static constexpr PassRemarks kOperandRemarks = {"nsatile-operands-in-registers",
                                                 "OperandInRegisters"};
 
-/// For addresses, counts, masks and what is between two products. With fewer,
-/// ptxas begins to keep values in memory, which serializes products.
+/// Registers for addresses, counts, masks and code between two products. With
+/// fewer, ptxas begins to keep values in memory, which serializes products.
 static constexpr int64_t kReserve = 28;
-/// More are slower, measured with 192, though there is room for them.
+/// Most columns to keep. More are slower, measured with 192, though there is
+/// room.
 static constexpr int64_t kMostColumns = 128;
 
 //===----------------------------------------------------------------------===//
 // Registers
 //===----------------------------------------------------------------------===//
 
-/// Of a thread, for a tile in registers.
+/// Number of a thread's registers for a tile.
 static int64_t countRegisters(Type type) {
   if (auto pending = dyn_cast<PendingType>(type))
     type = pending.getTile();
@@ -54,13 +55,13 @@ static int64_t countRegisters(TypeRange types) {
   return count;
 }
 
-/// False for tiles that are made of scalars wherever they are needed.
+/// False for tiles that are made from scalars wherever they are needed.
 static bool isKept(Operation &op) {
   return !op.hasTrait<OpTrait::ConstantLike>() &&
          !isa<IotaOp, tensor::SplatOp, tensor::EmptyOp>(op);
 }
 
-/// True when `value` is used in the regions of `op` or behind it.
+/// Whether `value` is used in the regions of `op` or behind it.
 static bool isUsedFrom(Value value, Operation *op) {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     Operation *ancestor = op->getBlock()->findAncestorOpInBlock(*user);
@@ -68,7 +69,7 @@ static bool isUsedFrom(Value value, Operation *op) {
   });
 }
 
-/// What a thread needs in a step of the loop, as far as tiles say.
+/// Number of registers that a thread needs for tiles in a step of the loop.
 static int64_t countRegisters(scf::ForOp loop, Region &consumers) {
   int64_t count = 0;
   for (auto dot : loop.getBody()->getOps<DotAsyncOp>())
@@ -91,7 +92,7 @@ static int64_t countRegisters(scf::ForOp loop, Region &consumers) {
 // Operands
 //===----------------------------------------------------------------------===//
 
-/// True when the loop starts products with that left operand.
+/// Whether the loop starts products with that left operand.
 static bool multiplies(scf::ForOp loop, Value lhs) {
   return llvm::any_of(loop.getBody()->getOps<DotAsyncOp>(),
                       [&](DotAsyncOp dot) { return dot.getLhs() == lhs; });
@@ -102,9 +103,10 @@ static bool isInRegisters(Value lhs) {
       cast<RankedTensorType>(lhs.getType()).getEncoding());
 }
 
-/// ptxas 13.0 takes an operand's registers as free once its product is done,
-/// and gives them to the left operand of one behind it, though the next step
-/// needs them (D 128, tiles of 128 keys). It doesn't where both are in flight.
+/// Whether ptxas may reuse the operand's registers. ptxas 13.0 takes them as
+/// free once its product is done, and gives them to the left operand of a later
+/// product, though the next step needs them (D 128, tiles of 128 keys). It
+/// doesn't if both products are in flight.
 static bool mayLoseRegisters(scf::ForOp loop, Value lhs) {
   SmallVector<DotAsyncOp> inFlight, alone;
   for (Operation &op : *loop.getBody()) {
@@ -131,8 +133,8 @@ static bool mayLoseRegisters(scf::ForOp loop, Value lhs) {
   return !alone.empty();
 }
 
-/// The last op of `lhs`'s block with a product of it; null where it is used
-/// otherwise, too.
+/// The last op of `lhs`'s block with a product of it; null if it has other
+/// uses, too.
 static Operation *findLastProduct(Value lhs) {
   Block *block = lhs.getParentBlock();
   Operation *last = nullptr;
@@ -147,9 +149,9 @@ static Operation *findLastProduct(Value lhs) {
   return last;
 }
 
-/// What loops with products of `lhs` leave of `registers`; none, with a remark,
-/// where there is no such loop, also one that does other things meanwhile, or
-/// one in which registers may be lost.
+/// Number of `registers` that loops with products of `lhs` leave. None, with a
+/// remark, if there is no such loop, if a loop without such products comes
+/// between, or if a loop may lose registers.
 static std::optional<int64_t> findRoom(Value lhs, Region &consumers,
                                        int64_t registers) {
   Operation *source = lhs.getDefiningOp();
@@ -189,7 +191,7 @@ static std::optional<int64_t> findRoom(Value lhs, Region &consumers,
   return room;
 }
 
-/// The columns that the schedule gives, or as many as there is room for.
+/// Keeps the columns that the schedule gives, or as many as there is room for.
 static void hold(Value lhs, Attribute layout, int64_t room, int64_t given) {
   auto type = cast<RankedTensorType>(lhs.getType());
   auto getFragmentType = [&](int64_t columns) {

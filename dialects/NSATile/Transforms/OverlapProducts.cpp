@@ -13,12 +13,12 @@ using namespace nsacc::nsatile;
 // Levels
 //===----------------------------------------------------------------------===//
 
-/// Ops that may be run at any place in front of what reads their results.
+/// Whether an op may run at any place in front of its results' readers.
 static bool isPlacedByNeed(Operation *op) {
   return isa<ConsumerWaitOp, ReshapeOp>(op);
 }
 
-/// Ops that are run behind the products that read a tile.
+/// Whether an op runs behind the products that read a tile.
 static bool isPlacedByProducts(Operation *op) {
   return isa<ConsumerReleaseOp, UniformStepOp>(op);
 }
@@ -49,7 +49,7 @@ ProductLevels::ProductLevels(Block &body) {
         level =
             std::max(level, levels.lookup(source) + products.contains(source));
     }
-    // What writes or reads memory stays in order.
+    // Ops that read or write memory stay in order.
     if (!isMemoryEffectFree(&op))
       level = written = std::max(level, written);
     levels[&op] = level;
@@ -113,7 +113,7 @@ private:
 
 } // namespace
 
-/// Products end in the order in which they start.
+/// Waits for `product`. Products end in the order in which they start.
 void StepWriter::waitFor(Operation *product) {
   while (llvm::any_of(
       pending, [&](const Pending &each) { return each.dot == product; })) {
@@ -128,7 +128,7 @@ void StepWriter::waitFor(Operation *product) {
   }
 }
 
-/// Gives tiles back that all of the step's ops have read.
+/// Releases tiles that all of the step's ops have read.
 void StepWriter::releaseRead() {
   auto isRead = [&](ConsumerReleaseOp release) {
     SmallVector<Value> open;
@@ -140,7 +140,7 @@ void StepWriter::releaseRead() {
         Operation *reader = body.findAncestorOpInBlock(*user);
         if (isa<ReshapeOp>(reader))
           open.push_back(reader->getResult(0));
-        // A product in flight still stands beside its start.
+        // The original op of a product in flight is still beside its start.
         else if (isa<DotAsyncOp>(reader)
                      ? llvm::any_of(pending,
                                     [&](const Pending &each) {
@@ -193,9 +193,9 @@ void StepWriter::write() {
   }
   auto groups = levels.getGroups();
   for (size_t level = 0; level <= groups.size(); ++level) {
-    // A group's operands are all there before its first product starts, and
-    // nothing else is in flight: what writes registers that products in flight
-    // read would serialize them.
+    // A group's operands are all computed before its first product starts, and
+    // nothing else is in flight: code that writes registers which products in
+    // flight read would serialize the products.
     for (Operation *op : ops)
       if (!levels.isProduct(op) && levels.isOfLevel(op, level))
         place(op);

@@ -9,8 +9,8 @@
 
 namespace nsacc::nsatile {
 
-/// How many products of a loop's step each op has to wait for, one after the
-/// other. Products of a level need none of each other.
+/// For each op of a loop's step, the number of products that it has to wait
+/// for, one after the other. Products of a level don't depend on each other.
 class ProductLevels {
 public:
   explicit ProductLevels(mlir::Block &body);
@@ -18,12 +18,12 @@ public:
   /// Products that can be in flight, by level.
   llvm::ArrayRef<llvm::SmallVector<DotOp>> getGroups() const { return groups; }
   bool isProduct(mlir::Operation *op) const { return products.contains(op); }
-  /// False for what has its place by the products around it.
+  /// False for ops that are placed by the products around them.
   bool isOfLevel(mlir::Operation *op, int64_t level) const {
     auto found = levels.find(op);
     return found != levels.end() && found->second == level;
   }
-  /// Why no two products of the step can be in flight together; empty where
+  /// Reason why no two products of the step can be in flight together; empty if
   /// some can.
   llvm::StringRef explainNoOverlap(mlir::Block &body) const;
 
@@ -34,8 +34,9 @@ private:
 };
 
 /// Starts the products of each level of a loop's step together once their
-/// operands are there, waits for each where its result is read, and gives tiles
-/// back behind their last reader. An error where no products can overlap.
+/// operands are there, waits for each product before its result is read, and
+/// releases tiles behind their last reader. An error if no products can
+/// overlap.
 mlir::LogicalResult overlapProducts(mlir::Operation *loop);
 
 } // namespace nsacc::nsatile

@@ -7,8 +7,8 @@
 
 namespace nsacc::nsatile {
 
-/// Discardable attribute of a program: the symbol of one with smaller tiles
-/// that computes the same, and is launched behind it
+/// Discardable attribute of a program: the symbol of a program with smaller
+/// tiles that computes the same results, and is launched behind it
 /// (`nsatile-assume-finite`).
 inline constexpr llvm::StringLiteral kExactProgramAttrName = "nsatile.exact";
 

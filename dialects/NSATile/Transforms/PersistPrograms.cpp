@@ -20,9 +20,8 @@ using namespace nsacc::nsatile;
 static constexpr PassRemarks kPersistenceRemarks = {"nsatile-persist-programs",
                                                     "PersistentProgram"};
 
-/// Whether points that differ in x differ in their loops' bounds, as those of a
-/// causal mask do. Points without any row don't count: a condition selects
-/// their bounds.
+/// Whether loop bounds depend on a point's x, as they do with a causal mask.
+/// Points without any row don't count: a condition selects their bounds.
 static bool isUneven(TilesOp tiles) {
   llvm::SetVector<Value> numbers;
   tiles.walk([&](scf::ForOp loop) {
@@ -41,7 +40,8 @@ static bool isUneven(TilesOp tiles) {
   return numbers.contains(tiles.getBody().getArgument(0));
 }
 
-/// The schedule's order of points, or sections where columns are uneven.
+/// Whether blocks take points in sections: as the schedule says, or if columns
+/// are uneven.
 static bool goesInSections(TilesOp tiles) {
   ScheduleAttr schedule = tiles->getParentOfType<ProgramOp>().getScheduleAttr();
   if (schedule && schedule.getGrid() != GridOrder::Auto)
@@ -49,8 +49,8 @@ static bool goesInSections(TilesOp tiles) {
   return isUneven(tiles);
 }
 
-/// Moves the producer or the consumers into `nsatile.tiles`, whose points its
-/// program ids become.
+/// Moves the producer or the consumers into `nsatile.tiles`. Program ids become
+/// the points of `nsatile.tiles`.
 static TilesOp wrap(Region &partition, ArrayRef<Value> extents) {
   Block &block = partition.front();
   OpBuilder builder = OpBuilder::atBlockBegin(&block);
@@ -66,8 +66,8 @@ static TilesOp wrap(Region &partition, ArrayRef<Value> extents) {
   return tiles;
 }
 
-/// Numbers of programs that stand outside of producer and consumers would be a
-/// block's.
+/// Whether a program id is read outside of producer and consumers: it would be
+/// the block's number there.
 static bool numbersOutside(ProgramOp program) {
   return program
       .walk([](ProgramIdOp id) {
@@ -106,12 +106,13 @@ static int64_t getConsumerBytes(ProgramOp program) {
   return bytes;
 }
 
-/// Gives circular buffers of query tiles the stages of the schedule, or a
-/// second one where there is room. Returns how many circular buffers got more.
+/// Gives circular buffers of query tiles the schedule's number of stages, or a
+/// second stage if there is room. Returns the number of circular buffers that
+/// got more.
 static int64_t deepenCircularBuffers(ProgramOp program, int64_t sharedBytes) {
   ScheduleAttr schedule = program.getScheduleAttr();
   int64_t given = schedule ? schedule.getQueryStages() : 0;
-  // For barriers.
+  // Room for barriers.
   constexpr int64_t slack = 1024;
   int64_t left = sharedBytes - slack - getConsumerBytes(program);
   auto buffers =
@@ -132,7 +133,7 @@ static int64_t deepenCircularBuffers(ProgramOp program, int64_t sharedBytes) {
   return count;
 }
 
-/// Why blocks can't take tile after tile; empty where they can.
+/// Reason why blocks can't take tile after tile; empty if they can.
 static StringRef explainNotPersistent(ProgramOp program) {
   auto specialized = program.getBody().front().getOps<WarpSpecializeOp>();
   if (specialized.empty())

@@ -42,7 +42,7 @@ class Pipeline {
 public:
   explicit Pipeline(TileLoop loop) : loop(loop) {}
 
-  /// False where there is nothing to load ahead.
+  /// False if there is nothing to load ahead.
   bool find();
   int64_t getBytes() const;
   void apply(int64_t stages);
@@ -61,7 +61,7 @@ private:
   void consumerRelease(size_t which);
 
   TileLoop loop;
-  /// In the order of their first readers.
+  /// Loads in the order of their first readers.
   SmallVector<LoadOp> loads;
   SmallVector<Operation *> firstReaders, lastReaders;
   SmallVector<Value> buffers;
@@ -69,7 +69,7 @@ private:
 
 } // namespace
 
-/// Why a tile in shared memory can't be loaded ahead; empty where it can.
+/// Reason why a tile in shared memory can't be loaded ahead; empty if it can.
 StringRef Pipeline::explainNotAhead(LoadOp load) {
   if (isStoredTo(load.getBuffer()))
     return "the program writes its buffer";
@@ -82,8 +82,7 @@ StringRef Pipeline::explainNotAhead(LoadOp load) {
   return "";
 }
 
-/// The first and the last op of the body that reads `value` or a reshape of
-/// it.
+/// The first and the last op of the body that read `value` or a reshape of it.
 static std::pair<Operation *, Operation *> findReaders(Value value) {
   Operation *first = nullptr, *last = nullptr;
   Block *block = value.getParentBlock();
@@ -135,7 +134,7 @@ static int64_t getPlaceBytes(Type tile) {
   return SharedShape::get(cast<RankedTensorType>(tile)).getPlaceBytes();
 }
 
-/// Of the tiles of a step.
+/// Bytes of the tiles of a step.
 int64_t Pipeline::getBytes() const {
   int64_t bytes = 0;
   for (LoadOp load : loads)
@@ -179,7 +178,7 @@ void Pipeline::producerLoad(OpBuilder &builder, ArrayRef<size_t> which,
   }
 }
 
-/// The same where there is such a step.
+/// Starts the loads of step `index` if there is such a step.
 void Pipeline::fillIfAny(OpBuilder &builder, ArrayRef<size_t> which,
                          Value index) {
   if (which.empty())
@@ -192,7 +191,7 @@ void Pipeline::fillIfAny(OpBuilder &builder, ArrayRef<size_t> which,
   producerLoad(nested, which, index);
 }
 
-/// Reshapes of the tile that stood before it follow.
+/// Moves reshapes of the tile that come before it behind it.
 static void moveReshapes(Operation *before) {
   Operation *last = before;
   SmallVector<Value> open = {before->getResult(0)};
@@ -221,7 +220,7 @@ void Pipeline::consumerRelease(size_t which) {
   ConsumerReleaseOp::create(builder, loads[which].getLoc(), buffers[which]);
 }
 
-/// `steps` after `index`.
+/// The number of the step `steps` steps after `index`.
 static Value getLater(OpBuilder &builder, TileLoop loop, Value index,
                       int64_t steps) {
   Location loc = loop.getLoc();
@@ -230,10 +229,10 @@ static Value getLater(OpBuilder &builder, TileLoop loop, Value index,
   return index;
 }
 
-/// With room for several tiles, all threads meet once a step: both this step's
-/// tiles have come by then and the last step's have been read. The first
-/// product doesn't wait for the loads that start in this step, and what isn't
-/// in one block with it can't crowd its registers.
+/// With room for several tiles, all threads meet once a step: by then, this
+/// step's tiles have arrived and the previous step's have been read. The first
+/// product doesn't wait for the loads that start in this step, and these loads,
+/// in another block than the product, can't crowd its registers.
 void Pipeline::applyAhead(int64_t stages) {
   auto all = llvm::to_vector(llvm::seq<size_t>(0, loads.size()));
   OpBuilder before(loop.getOperation());
@@ -244,14 +243,14 @@ void Pipeline::applyAhead(int64_t stages) {
     consumerWait(builder, each);
     consumerRelease(each);
   }
-  // Behind the release.
+  // The loads start behind the release.
   builder.setInsertionPointAfter(lastReaders.front()->getNextNode());
   fillIfAny(builder, all, getLater(builder, loop, loop.getIndex(), stages - 1));
 }
 
-/// With room for one tile of each kind, a tile is loaded from when its place
-/// has been read until it is read itself: the last one in the same step, the
-/// others in the step before.
+/// With room for one tile of each kind, a tile's load runs from the time when
+/// its place has been read until the tile itself is read. The last tile is
+/// loaded in the same step, the others in the step before.
 void Pipeline::applyInPlace() {
   size_t last = loads.size() - 1;
   auto first = llvm::to_vector(llvm::seq<size_t>(0, std::max<size_t>(last, 1)));
@@ -263,7 +262,8 @@ void Pipeline::applyInPlace() {
   if (last > 0)
     producerLoad(builder, last, loop.getIndex());
   for (size_t each = 0; each <= last; ++each) {
-    // Behind the meeting that tells that the tile before has been read.
+    // The loads start behind the barrier that says that the previous tile has
+    // been read.
     builder.setInsertionPointAfter(lastReaders[each]->getNextNode());
     if (each < last) {
       consumerWait(builder, each + 1);
@@ -274,7 +274,8 @@ void Pipeline::applyInPlace() {
   }
 }
 
-/// True where each tile is done with before the next one is read.
+/// Whether the last reader of each tile comes before the first reader of the
+/// next tile.
 static bool areApart(ArrayRef<Operation *> firstReaders,
                      ArrayRef<Operation *> lastReaders) {
   for (size_t i = 0; i + 1 < firstReaders.size(); ++i)
@@ -310,8 +311,8 @@ void Pipeline::apply(int64_t stages) {
 // Programs
 //===----------------------------------------------------------------------===//
 
-/// What the program has in shared memory beside loops' tiles, at most: loads,
-/// and one tile at a time on its way between threads.
+/// Most bytes of shared memory that the program has beside the tiles of loops:
+/// loads, and one tile at a time on its way between threads.
 static int64_t getOtherBytes(ProgramOp program) {
   int64_t loaded = 0, greatest = 0;
   program.walk([&](Operation *op) {
@@ -366,7 +367,7 @@ struct PipelineLoads
       bytes += pipeline.getBytes();
       pipelines.push_back(std::move(pipeline));
     });
-    // As many stages as there is room for.
+    // The number of stages is the most that there is room for.
     int64_t left =
         getSharedBytesOfBlock(program, sharedBytes) - getOtherBytes(program);
     int64_t stages = schedule.getStages();

@@ -21,20 +21,21 @@ static constexpr PassRemarks kEntryRemarks = {"nsatile-prefetch-entries",
 
 namespace {
 
-/// A loop whose steps read numbers from memory. What names the place of another
-/// entry is read a step earlier than that one, so that nobody waits for it.
+/// A loop whose steps read numbers from memory. A number that gives the place
+/// of another entry is read one step earlier than that entry, so that nobody
+/// waits for it.
 class EntryLoop {
 public:
   explicit EntryLoop(TileLoop loop) : loop(loop) {}
 
-  /// False where nothing can be read ahead.
+  /// False if nothing can be read ahead.
   bool find();
   void apply();
 
 private:
   struct Entry {
     Operation *read;
-    /// Steps from where it is read to where it is needed.
+    /// Number of steps between the read of the entry and its use.
     int64_t lead = 1;
   };
 
@@ -42,16 +43,17 @@ private:
   bool isEntry(Operation *op) const;
   void findLeads();
   Value copyFor(OpBuilder &builder, Value value, IRMapping &step);
-  /// The value of a step behind the one that the values are carried into.
+  /// The entry's value for the step `distance` steps after the current one.
   Value getCarried(const Entry &entry, int64_t distance, ValueRange carried);
   SmallVector<Value> readFirst(OpBuilder &builder, Value last);
   SmallVector<Value> readNext(OpBuilder &builder, Value index, Value last,
                               ValueRange carried);
-  /// A step, or the last one.
+  /// The number of the step `distance` steps after `index`, or of the last
+  /// step.
   Value getStep(OpBuilder &builder, Value index, int64_t distance, Value last);
 
   TileLoop loop;
-  /// In the order of the loop's body.
+  /// Entries in the order of the loop's body.
   SmallVector<Entry> entries;
 };
 
@@ -95,7 +97,8 @@ bool EntryLoop::find() {
   return !entries.empty();
 }
 
-/// From the last entry to the first: those that it comes of are read before.
+/// Goes from the last entry to the first: the entries that an entry depends on
+/// are read earlier.
 void EntryLoop::findLeads() {
   for (const Entry &entry : llvm::reverse(entries))
     for (Value operand : entry.read->getOperands())
@@ -143,7 +146,7 @@ Value EntryLoop::getStep(OpBuilder &builder, Value index, int64_t distance,
   return arith::MinSIOp::create(builder, loc, later, last);
 }
 
-/// Reads the values that the first step is given.
+/// Reads the values for the first step.
 SmallVector<Value> EntryLoop::readFirst(OpBuilder &builder, Value last) {
   SmallVector<Value> values;
   for (const Entry &entry : entries)
@@ -162,8 +165,8 @@ SmallVector<Value> EntryLoop::readFirst(OpBuilder &builder, Value last) {
   return values;
 }
 
-/// Gives the values that step `index` hands on: those that it was given, moved
-/// on by a step, and those that it reads itself.
+/// Computes the values that step `index` hands on: the values that it was
+/// given, moved on by a step, and the values that it reads.
 SmallVector<Value> EntryLoop::readNext(OpBuilder &builder, Value index,
                                        Value last, ValueRange carried) {
   SmallVector<Value> values;
@@ -181,7 +184,7 @@ SmallVector<Value> EntryLoop::readNext(OpBuilder &builder, Value index,
   return values;
 }
 
-/// Behind the last step its own entries are read once more.
+/// The last step reads its own entries once more.
 void EntryLoop::apply() {
   kEntryRemarks.passed(loop.getOperation(),
                        "entries of a step that are read in the one before: " +

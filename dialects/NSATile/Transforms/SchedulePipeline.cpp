@@ -24,11 +24,11 @@ static constexpr PassRemarks kProductRemarks = {"nsatile-schedule-pipeline",
 
 namespace {
 
-/// A product that nothing in its step reads: its sum is handed to the next
-/// step, so it can be in flight while that one begins.
+/// A product with a sum that its step only hands to the next step: it can be in
+/// flight while the next step begins.
 struct Candidate {
   DotOp dot;
-  /// Its way to the right operand, and the operand's end.
+  /// Ops from the wait to its right operand, and the operand's release.
   SmallVector<Operation *> tail;
   ConsumerReleaseOp release;
   /// Code on the carried sum.
@@ -42,7 +42,8 @@ class StepScheduler {
 public:
   explicit StepScheduler(TileLoop loop) : loop(loop), body(loop.getBody()) {}
 
-  /// Leaves attributes for `nsatile-expand-pipeline`, or says why not.
+  /// Sets attributes for `nsatile-expand-pipeline`, or reports why there are
+  /// none.
   void run();
 
 private:
@@ -50,7 +51,7 @@ private:
   bool findSumCode(unsigned index, Candidate &product);
   bool findTail(Candidate &product);
   void findRoundings(Candidate &product);
-  /// The products of the step that `value` comes from.
+  /// Products of the step that `value` depends on.
   llvm::SetVector<DotOp> findSources(Value value);
   bool haveOwnCode();
   bool rescalesInNextStep(const Candidate &product);
@@ -69,7 +70,7 @@ private:
 // Products of the next step
 //===----------------------------------------------------------------------===//
 
-/// Code between the carried sum and the product that adds to it.
+/// Finds the code between the carried sum and the product that adds to it.
 bool StepScheduler::findSumCode(unsigned index, Candidate &product) {
   SmallVector<Value> open = {loop.getCarried()[index]};
   while (!open.empty()) {
@@ -87,7 +88,8 @@ bool StepScheduler::findSumCode(unsigned index, Candidate &product) {
   return true;
 }
 
-/// The right operand must be a circular buffer's tile for this product alone.
+/// Checks that the right operand is a circular buffer's tile for this product
+/// alone.
 bool StepScheduler::findTail(Candidate &product) {
   Value rhs = product.dot.getRhs();
   while (Operation *op = rhs.getDefiningOp()) {
@@ -115,7 +117,7 @@ bool StepScheduler::findTail(Candidate &product) {
   return false;
 }
 
-/// What a product in flight reads must not be written.
+/// Finds code that writes registers which the product in flight reads.
 void StepScheduler::findRoundings(Candidate &product) {
   for (auto rounding = product.dot.getLhs().getDefiningOp<arith::TruncFOp>();
        rounding && rounding->hasOneUse() && rounding->getBlock() == body;
@@ -171,10 +173,11 @@ std::optional<Candidate> StepScheduler::findDeferred(unsigned index) {
 // The schedule of a step
 //===----------------------------------------------------------------------===//
 
-/// Warpgroups that start a step's products one after the other compute
-/// softmaxes while others multiply (ping-pong), unless the schedule says
-/// whether. Two whose products take as long as their softmaxes come to that by
-/// themselves, and lose 2 % by waiting (D 128, H200); one has no other.
+/// Whether warpgroups start a step's products one after the other, so that one
+/// computes a softmax while others multiply (ping-pong). The schedule may say
+/// so. Two warpgroups with products as long as their softmaxes alternate by
+/// themselves, and lose 2 % by waiting (D 128, H200); one warpgroup has no
+/// partner.
 bool StepScheduler::usesPingPong(ArrayRef<DotOp> leading) {
   constexpr int64_t twoGroups = 8, shortInner = 64;
   int64_t warps = loop->getParentOfType<WarpSpecializeOp>().getWarps();
@@ -189,8 +192,8 @@ bool StepScheduler::usesPingPong(ArrayRef<DotOp> leading) {
          (warps == twoGroups && llvm::all_of(leading, isShort));
 }
 
-/// Code on a large sum takes a fifth of a product's time (D 256), in which the
-/// tensor cores can do the next step's first products.
+/// Code on a large sum takes a fifth of a product's time (D 256). In that time
+/// the tensor cores can run the next step's first products.
 bool StepScheduler::rescalesInNextStep(const Candidate &product) {
   constexpr int64_t mostColumns = 128;
   ScheduleAttr schedule = loop->getParentOfType<ProgramOp>().getScheduleAttr();
@@ -203,7 +206,7 @@ bool StepScheduler::rescalesInNextStep(const Candidate &product) {
                       [](Operation *op) { return op->getNumRegions() == 0; });
 }
 
-/// Whether the first step and those with masks may have code of their own.
+/// Whether the first step and steps with masks may have separate code.
 bool StepScheduler::haveOwnCode() {
   ScheduleAttr schedule = loop->getParentOfType<ProgramOp>().getScheduleAttr();
   return !schedule || schedule.getPeel() != Switch::Off;
@@ -236,7 +239,7 @@ void StepScheduler::annotate(ArrayRef<DotOp> leading,
     loop->setAttr(kPingPongAttrName, builder.getUnitAttr());
 }
 
-/// Where no product can run in the next step, those that need none of each
+/// If no product can run in the next step, products that don't depend on each
 /// other run side by side.
 void StepScheduler::overlapInStep() {
   ProductLevels levels(*body);
@@ -271,7 +274,7 @@ void StepScheduler::run() {
     return llvm::any_of(
         deferred, [&](const Candidate &product) { return product.dot == dot; });
   };
-  // Products that wait for none of the same step can start it.
+  // Products that wait for no other product of the step can start it.
   SmallVector<DotOp> leading;
   for (DotOp dot : dots)
     if (!isDeferred(dot) && canBeAsync(dot) && !dot.getAcc() &&

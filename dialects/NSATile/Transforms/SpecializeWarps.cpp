@@ -27,7 +27,7 @@ static constexpr PassRemarks kSpecializeRemarks = {"nsatile-specialize-warps",
 // What can be loaded by a producer
 //===----------------------------------------------------------------------===//
 
-/// Why no bulk tensor copy can bring the tile; empty where one can.
+/// Reason why no bulk tensor copy can load the tile; empty if one can.
 static StringRef explainNoBulkCopy(LoadOp load) {
   auto tile = cast<RankedTensorType>(load.getTile().getType());
   auto buffer = cast<MemRefType>(load.getBuffer().getType());
@@ -62,7 +62,7 @@ static StringRef explainNoBulkCopy(LoadOp load) {
   return strides.back() == 1 ? "" : "the buffer's rows aren't contiguous";
 }
 
-/// True when `value` is computed from arguments, loop counters and buffers.
+/// Whether `value` is computed from arguments, loop counters and buffers.
 static bool isKnownToProducer(Value value) {
   return !walkSources(value, [](Value source) {
             auto argument = dyn_cast<BlockArgument>(source);
@@ -79,7 +79,7 @@ static bool isKnownToProducer(Value value) {
           }).wasInterrupted();
 }
 
-/// True when a producer knows whether and how often `op` is run.
+/// Whether a producer knows if and how often `op` runs.
 static bool isReachedByProducer(Operation *op) {
   for (Operation *parent = op->getParentOp(); !isa<ProgramOp>(parent);
        parent = parent->getParentOp()) {
@@ -111,7 +111,7 @@ static bool isReadByProduct(LoadOp load) {
   return false;
 }
 
-/// Why the producer can't load the tile; empty where it can.
+/// Reason why the producer can't load the tile; empty if it can.
 static StringRef explainNoProducer(LoadOp load) {
   if (StringRef reason = explainNoBulkCopy(load); !reason.empty())
     return reason;
@@ -149,7 +149,7 @@ private:
   ProgramOp program;
   int64_t warps, stages;
   Region *consumers = nullptr;
-  /// Loads that the producer does, and the circular buffers they go through.
+  /// The producer's loads, and the circular buffers that they go through.
   llvm::MapVector<LoadOp, Value> buffers;
 };
 
@@ -160,7 +160,8 @@ struct SpecializeWarps
 
 } // namespace
 
-/// Finds `buffers`; says why nothing can be loaded ahead, or nothing.
+/// Fills `buffers`. Returns the reason if nothing can be loaded ahead, else an
+/// empty string.
 StringRef Specializer::collectLoads() {
   bool inLoop = false;
   program.walk<WalkOrder::PreOrder>([&](LoadOp load) {
@@ -178,10 +179,10 @@ StringRef Specializer::collectLoads() {
   return inLoop ? "" : "without a loop there is nothing to load ahead";
 }
 
-/// Why a product can't be in flight; empty if all can. Products in flight can't
-/// look at who sees what. And steps of products are of 16 inner elements: what
-/// of the last one lies behind the tile, no bulk copy writes, and 0 times what
-/// happens to be there may be NaN.
+/// Reason why a product can't be in flight; empty if all can. Products in
+/// flight can't check visibility. They also take 16 inner elements at a time:
+/// no bulk copy writes the part of the last 16 that is beyond the tile, and 0
+/// times its contents may be NaN.
 StringRef Specializer::explainUnfitProduct() {
   constexpr int64_t innerStep = 16;
   StringRef reason;
@@ -192,7 +193,7 @@ StringRef Specializer::explainUnfitProduct() {
       auto load = operand.getDefiningOp<LoadOp>();
       return load && buffers.contains(load);
     };
-    // Inner elements are columns of other operands.
+    // Inner elements of other operands are columns.
     bool readsRows = (dot.getTransposeLhs() && isStaged(dot.getLhs())) ||
                      (!dot.getTransposeRhs() && isStaged(dot.getRhs()));
     if (dot.getVisible() && isStaged(dot.getRhs()))
@@ -204,7 +205,8 @@ StringRef Specializer::explainUnfitProduct() {
   return reason;
 }
 
-/// Loads of one loop after the other go through the same circular buffers.
+/// Creates the circular buffers. Loads of one type in the same block go through
+/// different buffers; loads of different blocks share them.
 void Specializer::createCircularBuffers(OpBuilder &builder) {
   llvm::DenseMap<std::pair<Block *, Type>, unsigned> counts;
   llvm::MapVector<std::pair<Type, unsigned>, Value> created;
@@ -227,8 +229,9 @@ bool Specializer::containsStaged(Operation *op) const {
                       [&](auto &entry) { return op->isAncestor(entry.first); });
 }
 
-/// True for what the producer has a copy of, or stands outside of both regions.
-/// Scalars that come from a tile, as elements of tables do, are the consumers'.
+/// Whether the producer has a copy of the value, or it is defined outside of
+/// both regions. Scalars that come from a tile, like elements of tables, belong
+/// to the consumers.
 bool Specializer::isProducers(Value value, const IRMapping &mapping) {
   return mapping.contains(value) ||
          !consumers->isAncestor(value.getParentRegion());
@@ -277,7 +280,7 @@ void Specializer::cloneForProducer(Block &from, OpBuilder &builder,
   }
 }
 
-/// The last op of the block of `value` that reads it or a reshape of it.
+/// The last op of `value`'s block that reads it or a reshape of it.
 static Operation *findLastReader(Value value) {
   Operation *last = value.getDefiningOp();
   Block *block = last->getBlock();
@@ -331,7 +334,7 @@ void Specializer::run() {
   }
 }
 
-/// The warps that products are split over; 0 if there are none.
+/// Number of warps that products are split over; 0 if there are no products.
 static int64_t findWarps(ProgramOp program) {
   int64_t warps = 0;
   program.walk([&](DotOp dot) {
@@ -355,7 +358,7 @@ void SpecializeWarps::runOnOperation() {
       kSpecializeRemarks.missed(program, "its schedule names no warps");
     else if (warps == 0)
       kSpecializeRemarks.missed(program, "no product is split over warps");
-    // Products in flight are those of warpgroups.
+    // Products in flight belong to whole warpgroups.
     else if (warps % 4 != 0)
       kSpecializeRemarks.missed(program,
                                 "the " + Twine(warps) +
