@@ -1,4 +1,4 @@
-//===- Targets.cpp - What programs can run on -----------------------------===//
+//===- Targets.cpp - Targets of programs ----------------------------------===//
 
 #include "nsacc/Pipelines/Targets.h"
 #include "nsacc/GPU/Device.h"

@@ -1,4 +1,4 @@
-//===- Check.cpp - Whether a candidate's results are right ----------------===//
+//===- Check.cpp - Check of a candidate's results -------------------------===//
 
 #include "Check.h"
 #include "Job.h"

@@ -1,4 +1,4 @@
-//===- Check.h - Whether a candidate's results are right --------*- C++ -*-===//
+//===- Check.h - Check of a candidate's results -----------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_TUNING_CHECK_H
 #define NSACC_LIB_TUNING_CHECK_H

@@ -1,4 +1,4 @@
-//===- Model.cpp - How long programs take, without running them -----------===//
+//===- Model.cpp - Estimated run times of programs ------------------------===//
 
 #include "nsacc/Tuning/Model.h"
 #include "PairCount.h"

@@ -1,4 +1,4 @@
-//===- PairCount.cpp - How many pairs are visible -------------------------===//
+//===- PairCount.cpp - Number of visible pairs ----------------------------===//
 
 #include "PairCount.h"
 #include "RowSums.h"

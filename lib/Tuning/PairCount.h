@@ -1,4 +1,4 @@
-//===- PairCount.h - How many pairs are visible -----------------*- C++ -*-===//
+//===- PairCount.h - Number of visible pairs --------------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_TUNING_PAIRCOUNT_H
 #define NSACC_LIB_TUNING_PAIRCOUNT_H

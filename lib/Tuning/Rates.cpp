@@ -1,4 +1,4 @@
-//===- Rates.cpp - What devices do in a second ----------------------------===//
+//===- Rates.cpp - Rates of devices ---------------------------------------===//
 
 #include "nsacc/Tuning/Model.h"
 #include "llvm/Support/Threading.h"

@@ -1,4 +1,4 @@
-//===- Results.cpp - What tuning tells ------------------------------------===//
+//===- Results.cpp - Results of tuning ------------------------------------===//
 
 #include "nsacc/Tuning/Tuner.h"
 #include "llvm/ADT/STLExtras.h"

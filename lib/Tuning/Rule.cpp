@@ -1,4 +1,4 @@
-//===- Rule.cpp - Which schedule for which sizes --------------------------===//
+//===- Rule.cpp - Schedules for given sizes -------------------------------===//
 
 #include "nsacc/Tuning/Shapes.h"
 #include "llvm/ADT/STLExtras.h"

@@ -1,4 +1,4 @@
-//===- TileSteps.cpp - How many steps tiles take --------------------------===//
+//===- TileSteps.cpp - Number of steps of tiles ---------------------------===//
 
 #include "TileSteps.h"
 #include "NSA/IR/NSAOps.h"

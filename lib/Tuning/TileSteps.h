@@ -1,4 +1,4 @@
-//===- TileSteps.h - How many steps tiles take ------------------*- C++ -*-===//
+//===- TileSteps.h - Number of steps of tiles -------------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_TUNING_TILESTEPS_H
 #define NSACC_LIB_TUNING_TILESTEPS_H

@@ -1,4 +1,4 @@
-//===- WorkerProcess.cpp - What a worker's process does -------------------===//
+//===- WorkerProcess.cpp - Process of a worker ----------------------------===//
 
 #include "Job.h"
 #include "nsacc-rt/nsacc_rt.h"

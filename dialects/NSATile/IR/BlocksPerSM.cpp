@@ -1,4 +1,4 @@
-//===- BlocksPerSM.cpp - What blocks of a multiprocessor share ------------===//
+//===- BlocksPerSM.cpp - Blocks that share a multiprocessor ---------------===//
 
 #include "BlocksPerSM.h"
 #include "NSATile/IR/NSATileOps.h"

@@ -1,4 +1,4 @@
-//===- BlocksPerSM.h - What blocks of a multiprocessor share ----*- C++ -*-===//
+//===- BlocksPerSM.h - Blocks that share a multiprocessor -------*- C++ -*-===//
 
 #ifndef NSACC_NSATILE_IR_BLOCKSPERSM_H
 #define NSACC_NSATILE_IR_BLOCKSPERSM_H

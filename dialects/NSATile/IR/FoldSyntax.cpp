@@ -1,4 +1,4 @@
-//===- FoldSyntax.cpp - How loops over tiles are written ------------------===//
+//===- FoldSyntax.cpp - Syntax of loops over tiles ------------------------===//
 
 #include "NSATile/IR/FoldSyntax.h"
 #include "mlir/IR/Builders.h"

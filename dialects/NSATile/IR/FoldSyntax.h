@@ -1,4 +1,4 @@
-//===- FoldSyntax.h - How loops over tiles are written ----------*- C++ -*-===//
+//===- FoldSyntax.h - Syntax of loops over tiles ----------------*- C++ -*-===//
 //
 // The custom directives of NSATileFoldOps.td.
 //

@@ -1,4 +1,4 @@
-//===- LaneMap.cpp - What lanes of a warp hold of a tile ------------------===//
+//===- LaneMap.cpp - Elements of a tile in a warp's lanes -----------------===//
 
 #include "NSATile/IR/LaneMap.h"
 #include "NSATile/IR/WarpRoles.h"

@@ -1,4 +1,4 @@
-//===- LaneMap.h - What lanes of a warp hold of a tile ----------*- C++ -*-===//
+//===- LaneMap.h - Elements of a tile in a warp's lanes ---------*- C++ -*-===//
 
 #ifndef NSACC_NSATILE_IR_LANEMAP_H
 #define NSACC_NSATILE_IR_LANEMAP_H

@@ -1,4 +1,4 @@
-//===- NSATileHints.h - What passes tell lowerings --------------*- C++ -*-===//
+//===- NSATileHints.h - Hints of passes for lowerings -----------*- C++ -*-===//
 //
 // Discardable attributes: a lowering that ignores them is right, too.
 //

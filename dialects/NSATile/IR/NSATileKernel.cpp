@@ -1,4 +1,4 @@
-//===- NSATileKernel.cpp - How a GPU launches a program -------------------===//
+//===- NSATileKernel.cpp - Launch parameters on a GPU ---------------------===//
 
 #include "NSATile/IR/NSATileOps.h"
 #include "NSATile/IR/SharedShape.h"

@@ -1,4 +1,4 @@
-//===- NSATileLayouts.cpp - What makes a layout fit a tile ----------------===//
+//===- NSATileLayouts.cpp - Verifiers of layouts --------------------------===//
 
 #include "NSATile/IR/NSATileOps.h"
 #include "NSATile/IR/TileLayout.h"

@@ -1,4 +1,4 @@
-//===- NSATileUses.cpp - What ops of programs do with values --------------===//
+//===- NSATileUses.cpp - Uses of values in programs -----------------------===//
 
 #include "NSATile/IR/NSATileUses.h"
 #include "NSATile/IR/NSATileOps.h"

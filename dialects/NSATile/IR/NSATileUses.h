@@ -1,4 +1,4 @@
-//===- NSATileUses.h - What ops of programs do with values ------*- C++ -*-===//
+//===- NSATileUses.h - Uses of values in programs ---------------*- C++ -*-===//
 
 #ifndef NSACC_NSATILE_IR_NSATILEUSES_H
 #define NSACC_NSATILE_IR_NSATILEUSES_H

@@ -1,4 +1,4 @@
-//===- NSATileVerify.cpp - What makes an nsatile op well-formed -----------===//
+//===- NSATileVerify.cpp - Verifiers of nsatile ops -----------------------===//
 
 #include "NSATile/IR/NSATileOps.h"
 #include "NSATile/IR/WarpRoles.h"

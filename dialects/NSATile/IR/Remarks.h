@@ -1,4 +1,4 @@
-//===- Remarks.h - What a pass did, and why it didn't -----------*- C++ -*-===//
+//===- Remarks.h - Remarks of passes ----------------------------*- C++ -*-===//
 
 #ifndef NSACC_NSATILE_IR_REMARKS_H
 #define NSACC_NSATILE_IR_REMARKS_H

@@ -1,4 +1,4 @@
-//===- SharedShape.cpp - How tiles lie in shared memory -------------------===//
+//===- SharedShape.cpp - Tiles in shared memory ---------------------------===//
 
 #include "NSATile/IR/SharedShape.h"
 #include "NSATile/IR/NSATileOps.h"

@@ -1,4 +1,4 @@
-//===- SharedShape.h - How tiles lie in shared memory -----------*- C++ -*-===//
+//===- SharedShape.h - Tiles in shared memory -------------------*- C++ -*-===//
 
 #ifndef NSACC_NSATILE_IR_SHAREDSHAPE_H
 #define NSACC_NSATILE_IR_SHAREDSHAPE_H

@@ -1,4 +1,4 @@
-//===- TileLayout.cpp - Which thread holds which elements -----------------===//
+//===- TileLayout.cpp - Elements in a thread's registers ------------------===//
 
 #include "NSATile/IR/TileLayout.h"
 #include "NSATile/IR/NSATileOps.h"

@@ -1,4 +1,4 @@
-//===- TileLayout.h - Which thread holds which elements ---------*- C++ -*-===//
+//===- TileLayout.h - Elements in a thread's registers ----------*- C++ -*-===//
 
 #ifndef NSACC_NSATILE_IR_TILELAYOUT_H
 #define NSACC_NSATILE_IR_TILELAYOUT_H

@@ -24,7 +24,7 @@ struct RoleRegisters {
   /// reads from lists which tiles to copy.
   static constexpr int64_t kCopies = 24, kLists = 40;
 
-  /// The one of these numbers that the producer needs.
+  /// Least number of registers that the producer needs.
   static int64_t getLeastProducer(WarpSpecializeOp specialized);
   /// Registers for a block that has `registers` of them.
   static RoleRegisters get(int64_t consumerGroups, int64_t registers,

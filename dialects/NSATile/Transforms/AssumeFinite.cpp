@@ -164,7 +164,8 @@ void MarkWriter::createBuffer() {
   buffer = WorkspaceOp::create(builder, loc, type, size);
 }
 
-/// The buffer, and the fast program's grid, which tells where marks stand.
+/// Adds arguments for the buffer and for the fast program's grid, which gives
+/// the places of marks.
 MarkWriter::Arguments MarkWriter::takeBuffer(ProgramOp program,
                                              LaunchOp launch) {
   SmallVector<Value> taken =

@@ -21,7 +21,7 @@ public:
   FloatMath(mlir::OpBuilder &builder, mlir::Location loc, Type type)
       : builder(builder), loc(loc), type(type) {}
 
-  /// The same arithmetic in f64.
+  /// Arithmetic of the same shape in f64.
   FloatMath inF64() const {
     return FloatMath(builder, loc, withElement(builder.getF64Type()));
   }

@@ -1,4 +1,4 @@
-//===- LayoutFlow.cpp - Which layout each tile gets -----------------------===//
+//===- LayoutFlow.cpp - Choice of each tile's layout ----------------------===//
 
 #include "LayoutFlow.h"
 #include "NSATile/IR/LaneMap.h"
@@ -251,7 +251,7 @@ Attribute LayoutFlow::getShared(RankedTensorType tile, bool forProduct) const {
 }
 
 //===----------------------------------------------------------------------===//
-// Where layouts start
+// Start of layouts
 //===----------------------------------------------------------------------===//
 
 /// Whether `tile` is a load, reshaped or not, that isn't cheaper to compute.
@@ -325,7 +325,7 @@ void LayoutFlow::assignRest(ProgramOp program) {
 }
 
 //===----------------------------------------------------------------------===//
-// How layouts flow
+// Flow of layouts
 //===----------------------------------------------------------------------===//
 
 /// Whether `tile` is a softmax's sum or carries one.

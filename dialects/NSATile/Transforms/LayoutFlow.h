@@ -1,4 +1,4 @@
-//===- LayoutFlow.h - Which layout each tile gets ---------------*- C++ -*-===//
+//===- LayoutFlow.h - Choice of each tile's layout --------------*- C++ -*-===//
 
 #ifndef NSACC_NSATILE_TRANSFORMS_LAYOUTFLOW_H
 #define NSACC_NSATILE_TRANSFORMS_LAYOUTFLOW_H

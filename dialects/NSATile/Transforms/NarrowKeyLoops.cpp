@@ -30,7 +30,7 @@ static constexpr PassRemarks kKeyLoopRemarks = {"nsatile-narrow-key-loops",
 static constexpr int64_t kLeastShare = 16;
 
 //===----------------------------------------------------------------------===//
-// What warpgroups can do alone
+// Work of single warpgroups
 //===----------------------------------------------------------------------===//
 
 /// Whether warpgroups have equal, whole shares of the product's rows, in order.
@@ -141,9 +141,9 @@ bool Narrowing::isNarrowable(TileLoop loop) {
               .wasInterrupted();
 }
 
-/// One loop at most: where one ends at the place at which the next begins, that
-/// place is another for each warpgroup, and what the producer brings before it
-/// can't be read behind it.
+/// At most one loop can be narrowed: if a loop ends where the next begins, that
+/// place differs between warpgroups, and tiles that the producer loads before
+/// it can't be read behind it.
 StringRef Narrowing::explainFailure() {
   int64_t size = range.getSize(), groups = warps / kGroupWarps;
   if (range.getGroups())

@@ -86,8 +86,8 @@ static int64_t getBytes(CircularBufferType buffer) {
   return buffer.getStages() * SharedShape::get(buffer.getTile()).bytes;
 }
 
-/// Results of 16 bits leave through shared memory, and operands that consumers
-/// write stand there.
+/// Bytes of shared memory that consumers write: 16-bit results on their way to
+/// memory, and operands of products.
 static int64_t getConsumerBytes(ProgramOp program) {
   constexpr int64_t swizzle = 128;
   int64_t bytes = 0;

@@ -24,7 +24,7 @@ static constexpr PassRemarks kLoadRemarks = {"nsatile-pipeline-loads",
                                              "PipelinedLoads"};
 
 //===----------------------------------------------------------------------===//
-// What can be loaded ahead
+// Tiles that can be loaded ahead
 //===----------------------------------------------------------------------===//
 
 static SharedLayoutAttr getSharedLayout(Type type) {
@@ -143,7 +143,7 @@ int64_t Pipeline::getBytes() const {
 }
 
 //===----------------------------------------------------------------------===//
-// Loads into circular buffers, and what waits for them
+// Loads into circular buffers, and waits for them
 //===----------------------------------------------------------------------===//
 
 Value Pipeline::copyAhead(OpBuilder &builder, Value value, IRMapping &mapping) {

@@ -1,4 +1,4 @@
-//===- SchedulePipeline.cpp - Which products run in the next step ---------===//
+//===- SchedulePipeline.cpp - Products that run in the next step ----------===//
 
 #include "AsyncProducts.h"
 #include "NSATile/IR/NSATileHints.h"

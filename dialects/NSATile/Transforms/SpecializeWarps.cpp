@@ -24,7 +24,7 @@ static constexpr PassRemarks kSpecializeRemarks = {"nsatile-specialize-warps",
                                                    "WarpSpecialized"};
 
 //===----------------------------------------------------------------------===//
-// What can be loaded by a producer
+// Tiles that a producer can load
 //===----------------------------------------------------------------------===//
 
 /// Reason why no bulk tensor copy can load the tile; empty if one can.

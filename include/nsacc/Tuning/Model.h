@@ -1,4 +1,4 @@
-//===- Model.h - How long programs take, without running them ---*- C++ -*-===//
+//===- Model.h - Estimated run times of programs ----------------*- C++ -*-===//
 //
 // Predicts times from the work of a kernel's programs and the rates that a
 // device was measured to have. It ranks schedules; docs/Rationale/Tuning.md

@@ -1,4 +1,4 @@
-//===- BlockRoom.cpp - Whether a block has threads and registers ----------===//
+//===- BlockRoom.cpp - Room of a block ------------------------------------===//
 
 #include "BlockRoom.h"
 #include "NSATile/IR/BlocksPerSM.h"

@@ -1,4 +1,4 @@
-//===- BlockRoom.h - Whether a block has threads and registers --*- C++ -*-===//
+//===- BlockRoom.h - Room of a block ----------------------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_CONVERSION_NSATILETONVVM_BLOCKROOM_H
 #define NSACC_LIB_CONVERSION_NSATILETONVVM_BLOCKROOM_H

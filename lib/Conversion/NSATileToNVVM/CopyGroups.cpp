@@ -1,4 +1,4 @@
-//===- CopyGroups.cpp - Which asynchronous copies are under way -----------===//
+//===- CopyGroups.cpp - Asynchronous copies under way ---------------------===//
 
 #include "CopyGroups.h"
 #include "InlinePTX.h"

@@ -1,4 +1,4 @@
-//===- CopyGroups.h - Which asynchronous copies are under way ---*- C++ -*-===//
+//===- CopyGroups.h - Asynchronous copies under way -------------*- C++ -*-===//
 //
 // A thread's copies (`cp.async`) end group by group, in the order in which
 // groups were committed. How many groups a tile is away from the last one is

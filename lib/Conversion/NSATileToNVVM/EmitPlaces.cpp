@@ -1,4 +1,4 @@
-//===- EmitPlaces.cpp - Where a program and its warps are -----------------===//
+//===- EmitPlaces.cpp - Places of programs and warps ----------------------===//
 
 #include "Instructions.h"
 #include "KernelEmitter.h"

@@ -1,4 +1,4 @@
-//===- InlinePTX.cpp - Instructions that the NVVM dialect hasn't ----------===//
+//===- InlinePTX.cpp - Instructions missing in NVVM -----------------------===//
 
 #include "InlinePTX.h"
 #include "NSATile/IR/SharedShape.h"

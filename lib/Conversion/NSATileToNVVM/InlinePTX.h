@@ -1,4 +1,4 @@
-//===- InlinePTX.h - Instructions that the NVVM dialect hasn't --*- C++ -*-===//
+//===- InlinePTX.h - Instructions missing in NVVM ---------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_CONVERSION_NSATILETONVVM_INLINEPTX_H
 #define NSACC_LIB_CONVERSION_NSATILETONVVM_INLINEPTX_H

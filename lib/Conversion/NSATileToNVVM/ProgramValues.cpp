@@ -1,4 +1,4 @@
-//===- ProgramValues.cpp - What a program's values have become ------------===//
+//===- ProgramValues.cpp - Code for a program's values --------------------===//
 
 #include "ProgramValues.h"
 #include "NSATile/IR/NSATileOps.h"

@@ -1,4 +1,4 @@
-//===- ProgramValues.h - What a program's values have become ----*- C++ -*-===//
+//===- ProgramValues.h - Code for a program's values ------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_CONVERSION_NSATILETONVVM_PROGRAMVALUES_H
 #define NSACC_LIB_CONVERSION_NSATILETONVVM_PROGRAMVALUES_H

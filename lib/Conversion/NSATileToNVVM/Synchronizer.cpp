@@ -1,4 +1,4 @@
-//===- Synchronizer.cpp - Who waits for whom ------------------------------===//
+//===- Synchronizer.cpp - Barriers between accesses -----------------------===//
 
 #include "Synchronizer.h"
 #include "Instructions.h"

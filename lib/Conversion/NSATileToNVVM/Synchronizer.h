@@ -1,4 +1,4 @@
-//===- Synchronizer.h - Who waits for whom ----------------------*- C++ -*-===//
+//===- Synchronizer.h - Barriers between accesses ---------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_CONVERSION_NSATILETONVVM_SYNCHRONIZER_H
 #define NSACC_LIB_CONVERSION_NSATILETONVVM_SYNCHRONIZER_H

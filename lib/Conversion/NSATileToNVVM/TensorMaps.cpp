@@ -1,4 +1,4 @@
-//===- TensorMaps.cpp - How bulk copies see buffers -----------------------===//
+//===- TensorMaps.cpp - Buffers as bulk copies see them -------------------===//
 
 #include "TensorMaps.h"
 #include "NSATile/IR/WarpRoles.h"

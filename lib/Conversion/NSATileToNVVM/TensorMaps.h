@@ -1,4 +1,4 @@
-//===- TensorMaps.h - How bulk copies see buffers ---------------*- C++ -*-===//
+//===- TensorMaps.h - Buffers as bulk copies see them -----------*- C++ -*-===//
 
 #ifndef NSACC_LIB_CONVERSION_NSATILETONVVM_TENSORMAPS_H
 #define NSACC_LIB_CONVERSION_NSATILETONVVM_TENSORMAPS_H

@@ -1,4 +1,4 @@
-//===- ThreadMap.cpp - Which thread, and which elements it has ------------===//
+//===- ThreadMap.cpp - Threads and their elements -------------------------===//
 
 #include "ThreadMap.h"
 #include "InlinePTX.h"

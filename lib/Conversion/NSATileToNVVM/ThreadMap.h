@@ -1,4 +1,4 @@
-//===- ThreadMap.h - Which thread, and which elements it has ----*- C++ -*-===//
+//===- ThreadMap.h - Threads and their elements -----------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_CONVERSION_NSATILETONVVM_THREADMAP_H
 #define NSACC_LIB_CONVERSION_NSATILETONVVM_THREADMAP_H

@@ -1,4 +1,4 @@
-//===- TileAccess.cpp - Where elements of a tile are in a buffer ----------===//
+//===- TileAccess.cpp - Elements of a tile in a buffer --------------------===//
 
 #include "TileAccess.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,4 +1,4 @@
-//===- TileAccess.h - Where elements of a tile are in a buffer --*- C++ -*-===//
+//===- TileAccess.h - Elements of a tile in a buffer ------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_CONVERSION_NSATILETONVVM_TILEACCESS_H
 #define NSACC_LIB_CONVERSION_NSATILETONVVM_TILEACCESS_H

@@ -1,4 +1,4 @@
-//===- TilePlacement.cpp - Where the values of tiles come to be -----------===//
+//===- TilePlacement.cpp - Placement of tiles' values ---------------------===//
 
 #include "TilePlacement.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,4 +1,4 @@
-//===- TilePlacement.h - Where the values of tiles come to be ---*- C++ -*-===//
+//===- TilePlacement.h - Placement of tiles' values -------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_CONVERSION_NSATILETOVECTOR_TILEPLACEMENT_H
 #define NSACC_LIB_CONVERSION_NSATILETOVECTOR_TILEPLACEMENT_H

@@ -7,8 +7,8 @@
 
 namespace nsacc {
 
-/// Of programs that weren't converted because a block has no room for their
-/// tiles: smaller ones may fit.
+/// Attribute of programs that weren't converted because a block has no room for
+/// their tiles: smaller tiles may fit.
 inline constexpr llvm::StringLiteral kNoRoomAttrName = "nsacc.no_room";
 
 #define GEN_PASS_DECL

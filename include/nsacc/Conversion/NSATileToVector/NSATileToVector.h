@@ -10,10 +10,12 @@ namespace nsacc {
 
 /// Attribute of the resulting functions: bytes of stack that they take.
 constexpr llvm::StringLiteral kScratchBytesAttrName = "nsacc.scratch_bytes";
-/// Attribute of the resulting functions: the type of the largest buffer there.
+/// Attribute of the resulting functions: the type of the largest buffer on
+/// their stack.
 constexpr llvm::StringLiteral kLargestScratchAttrName = "nsacc.largest_scratch";
-/// The function that programs call where a condition doesn't hold, with the
-/// number of the assertion and the address of its values, i64 each.
+/// The function that programs call if a condition doesn't hold. Its arguments
+/// are the number of the assertion and the address of the assertion's values,
+/// i64 each.
 constexpr llvm::StringLiteral kReportFailureName = rt::kReportFailureName;
 
 #define GEN_PASS_DECL

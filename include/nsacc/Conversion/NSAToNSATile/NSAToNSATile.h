@@ -17,7 +17,7 @@ class AffineDialect;
 
 namespace nsacc {
 
-/// How passes' options spell them.
+/// Spellings of `Queries` in options of passes.
 inline auto getQueriesValues() {
   return []<size_t... I>(std::index_sequence<I...>) {
     return llvm::cl::values(llvm::cl::OptionEnumValue{
