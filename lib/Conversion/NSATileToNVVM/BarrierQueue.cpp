@@ -9,7 +9,7 @@
 using namespace mlir;
 using namespace nsacc;
 
-/// A variable, 0 from here on.
+/// A variable with the initial value 0.
 static Value createCounter(CodeBuilder &b) {
   Value counter = b.make<LLVM::AllocaOp>(
       LLVM::LLVMPointerType::get(b.getContext()), b.getI32Type(), b.i32(1));
@@ -51,7 +51,7 @@ BarrierQueue::Place BarrierQueue::getPlace() const {
 void BarrierQueue::advance(const Place &place) const {
   Value next, isAround;
   if (stages <= 2) {
-    // One instruction each.
+    // Each takes one instruction.
     isAround = stages == 2 ? place.index : b.i32(1);
     next = b.make<arith::XOrIOp>(place.index, b.i32(stages - 1));
   } else {

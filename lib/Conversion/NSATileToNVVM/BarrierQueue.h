@@ -7,32 +7,31 @@
 
 namespace nsacc {
 
-/// A queue from one role to another. Each of its places has a barrier that says
-/// that it is full and one that says that it is empty. Each role counts for
-/// itself where it is.
+/// A queue from one role to another. Each place has a barrier for full and a
+/// barrier for empty. Each role keeps its own position in the queue.
 class BarrierQueue {
 public:
-  /// Small items stand among the barriers.
+  /// Where items are; small items may be among the barriers.
   enum class Room { Own, AmongBarriers };
 
   BarrierQueue(CodeBuilder &b, SharedMemory &shared, int64_t stages,
                int64_t itemBytes, Room room, mlir::RankedTensorType tile = {});
 
-  /// By one thread, before any role begins: items come one by one from so many
-  /// `writers`, and as many `readers` give a place back.
+  /// Initializes the barriers; called by one thread before any role begins.
+  /// `writers` threads fill each place one by one, and `readers` give it back.
   void init(int64_t readers, int64_t writers = 1) const;
 
-  /// Where a role is; barriers as addresses.
+  /// A role's position in the queue; barriers are addresses.
   struct Place {
     mlir::Value index, parity, full, empty;
     /// Bytes behind the first item.
     mlir::Value item;
   };
   Place getPlace() const;
-  /// Goes on to the next place.
+  /// Moves on to the next place.
   void advance(const Place &place) const;
   mlir::Value getItemAddress(const Place &place) const;
-  /// Of the first item, as bytes from the begin of shared memory.
+  /// Offset of the first item from the begin of shared memory, in bytes.
   int64_t getItems() const { return items; }
 
   void waitEmpty(const Place &place) const;
@@ -42,11 +41,11 @@ private:
   CodeBuilder &b;
   SharedMemory &shared;
   int64_t stages, itemBytes;
-  /// Bytes from the begin of shared memory.
+  /// Offsets from the begin of shared memory, in bytes.
   int64_t full, empty, items;
-  /// Variables: the place, and whether this role has been around an odd number
-  /// of times. Kept apart, as dividing a count would stand before the products
-  /// of each step.
+  /// Variables: the place, and whether this role has gone around an odd number
+  /// of times. They are separate because dividing one count would delay the
+  /// products of each step.
   mlir::Value index, parity;
 };
 

@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
 
-/// "'cmp', 'slc'", or "this code" where no op has a name.
+/// "'cmp', 'slc'", or "this code" if no op has a name.
 static std::string listOps(ProgramOp program) {
   std::vector<std::string> names;
   if (auto ops = program->getAttrOfType<ArrayAttr>(kOpsAttrName))
@@ -22,9 +22,9 @@ static std::string listOps(ProgramOp program) {
   return names.empty() ? "this code" : llvm::join(names, ", ");
 }
 
-/// As users set what a step has of keys.
+/// The users' name for the schedule's `keys`.
 static StringRef getKeysField(ProgramOp program) {
-  // Of lists that are sorted or merged, or gathered.
+  // Lists are sorted, merged or gathered.
   WalkResult selects = program.walk([](Operation *op) {
     return isa<TopOp, ExchangeOp, OfferOp>(op) ? WalkResult::interrupt()
                                                : WalkResult::advance();
@@ -44,11 +44,12 @@ static std::string describeTiles(ProgramOp program, int64_t warps) {
 namespace {
 
 /// Registers that products name at once: a thread's part of their columns, and
-/// what ptxas adds for addresses and a left operand, as it says where they are
-/// missing (C7602).
+/// the registers that ptxas adds for addresses and a left operand. ptxas
+/// reports this number if registers are missing (C7602).
 struct NamedRegisters {
   static constexpr int64_t kAdded = 30;
-  /// Of products whose sums are carried on, and of others: scores.
+  /// Registers of products with sums that are carried on, and of others, which
+  /// are scores.
   int64_t sums = 0, scores = 0;
 
   static NamedRegisters get(WarpSpecializeOp specialized) {
@@ -69,14 +70,16 @@ struct NamedRegisters {
 
 } // namespace
 
-/// Of each thread of the consumers and the producer, until these hand some on.
+/// Registers of each thread of the consumers and the producer, before the
+/// producer hands some on.
 static int64_t countAtStart(int64_t groups, int64_t registers) {
   return llvm::alignDown(registers / ((groups + 1) * kGroupThreads), 8);
 }
 
-/// Whether the producer has any to hand on, and is left what it needs.
+/// Whether the producer has registers to hand on, and keeps as many as it
+/// needs.
 static bool canMove(int64_t groups, int64_t registers, int64_t leastProducer) {
-  // The least that setmaxnreg takes.
+  // The least number that setmaxnreg takes.
   constexpr int64_t least = 24;
   if (countAtStart(groups, registers) < least)
     return false;

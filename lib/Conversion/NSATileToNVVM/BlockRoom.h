@@ -7,9 +7,9 @@
 
 namespace nsacc {
 
-/// Says in the schedule's words what is too much for a block with so many
-/// threads on a multiprocessor that has `registers`: its warps, or what its
-/// products name at a time.
+/// Reports an error in the schedule's words if a block with this number of
+/// threads is too large for a multiprocessor that has `registers`: by its
+/// warps, or by the registers that its products name at a time.
 mlir::LogicalResult checkRoom(nsatile::ProgramOp program, int64_t threads,
                               int64_t registers);
 

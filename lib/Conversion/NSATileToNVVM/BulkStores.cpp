@@ -17,8 +17,9 @@ BulkStores::BulkStores(Kernel &kernel)
       shared(kernel.shared), host(kernel.host),
       hasBulkStores(kernel.hasBulkStores) {}
 
-/// A bulk copy writes what lies in the buffer: the same as what lies within the
-/// limits, where these are its sizes or aren't reached.
+/// Whether a bulk copy writes exactly the elements within the limits. It writes
+/// all elements in the buffer, so the limits have to be the buffer's sizes, or
+/// not be reached.
 Value BulkStores::isWrittenByBox(StoreOp op, const BulkStore &store,
                                  Value firstRow) {
   const Buffer &buffer = program.getBuffer(op.getBuffer());
@@ -42,8 +43,8 @@ Value BulkStores::isWrittenByBox(StoreOp op, const BulkStore &store,
   return holds;
 }
 
-/// Fragments of 16 x 16 elements go where a row's chunks of 16 bytes are
-/// swizzled as bulk copies expect it.
+/// Writes fragments of 16 x 16 elements to slabs: a row's chunks of 16 bytes
+/// are swizzled in the pattern of bulk copies.
 void BulkStores::writeSlabs(Value address, ArrayRef<Value> values,
                             int64_t columns) {
   Value lane = threads.getLane();
@@ -91,7 +92,8 @@ void BulkStores::copyBoxes(StoreOp op, const BulkStore &store, Value firstRow,
 void BulkStores::emit(StoreOp op, const BulkStore &store,
                       llvm::function_ref<void()> storeDirectly) {
   hasBulkStores = true;
-  // Copies that read it may be under way while the next tile is computed.
+  // Copies that read the place may be under way while the next tile is
+  // computed.
   int64_t place = shared.allocateUnused(
       store.getBytes(), cast<RankedTensorType>(op.getTile().getType()));
   ArrayRef<Value> values = program.getRegisters(op.getTile());
@@ -115,7 +117,7 @@ void BulkStores::emit(StoreOp op, const BulkStore &store,
     b.branch(
         isWrittenByBox(op, store, firstRow), {},
         [&] {
-          // The copies of the tile before have left.
+          // The copies of the previous tile have been read.
           b.when(leads, [&] { nvvm::waitBoxesRead(b, 0); });
           nvvm::syncThreads(b, barrier, kGroupThreads);
           writeSlabs(address, values.slice(tile * perTile, perTile),

@@ -16,7 +16,8 @@ public:
   bool hasRoom(const BulkStore &store) const {
     return shared.hasRoom(store.getBytes());
   }
-  /// `storeDirectly` writes results whose limits a bulk copy would pass.
+  /// `storeDirectly` writes results if a bulk copy would go beyond their
+  /// limits.
   void emit(nsatile::StoreOp op, const BulkStore &store,
             llvm::function_ref<void()> storeDirectly);
 

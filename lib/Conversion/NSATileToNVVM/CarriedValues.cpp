@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
 
-/// Left operands of products.
+/// Whether a tile is a left operand of a product.
 static bool isCarriedInPairs(RankedTensorType type) {
   return isa<FloatType>(type.getElementType()) &&
          type.getElementTypeBitWidth() == 16 &&

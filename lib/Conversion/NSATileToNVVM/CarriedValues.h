@@ -8,9 +8,9 @@
 
 namespace nsacc {
 
-/// Turns the program's values into what `scf` carries, and back: scalars, and
-/// registers of tiles without their padding. Left operands of products are
-/// carried two in a register, as what reads them takes them.
+/// Turns the program's values into values that `scf` carries, and back:
+/// scalars, and registers of tiles without their padding. Left operands of
+/// products are carried two in a register, the form that products read.
 class CarriedValues {
 public:
   CarriedValues(CodeBuilder &b, ProgramValues &program)
@@ -18,7 +18,7 @@ public:
 
   llvm::SmallVector<mlir::Type> getTypes(mlir::TypeRange types) const;
   llvm::SmallVector<mlir::Value> take(mlir::ValueRange values) const;
-  /// `carried` is what came of `values`.
+  /// Sets `values` from the values that were carried for them.
   void give(mlir::ValueRange values, mlir::ValueRange carried) const;
 
 private:

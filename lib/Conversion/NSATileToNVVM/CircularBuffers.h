@@ -8,8 +8,8 @@
 
 namespace nsacc {
 
-/// Circular buffers of a program. Which of the two kinds they are follows
-/// from whether the program is warp-specialized.
+/// Circular buffers of a program. Their kind depends on whether the program is
+/// warp-specialized.
 class CircularBuffers {
 public:
   virtual ~CircularBuffers() = default;
@@ -18,7 +18,7 @@ public:
   virtual mlir::LogicalResult producerLoad(nsatile::ProducerLoadOp op) = 0;
   virtual mlir::LogicalResult consumerWait(nsatile::ConsumerWaitOp op) = 0;
   virtual void consumerRelease(nsatile::ConsumerReleaseOp op) = 0;
-  /// Gives places back of circular buffers that no later op of the block uses.
+  /// Releases places of circular buffers that no later op of the block uses.
   virtual void releaseDead(mlir::Operation *op) {}
 };
 
@@ -33,12 +33,13 @@ public:
   mlir::LogicalResult consumerWait(nsatile::ConsumerWaitOp op) override;
   void consumerRelease(nsatile::ConsumerReleaseOp op) override;
 
-  /// By one thread, before warps part, for all circular buffers.
+  /// Initializes the barriers of all circular buffers; called by one thread
+  /// before warps part.
   void init(int64_t consumerWarps) const;
-  /// Whether lists name rows of any of them.
+  /// Whether lists name rows of any circular buffer.
   bool gathers() const { return !gathered.empty(); }
-  /// Loads are those of a warp that gathers listed rows from here on, or all
-  /// others.
+  /// Says whether the following loads belong to the warp that gathers listed
+  /// rows, or are all others.
   void setGathering(bool gathering) { isGathering = gathering; }
 
 private:
@@ -59,9 +60,9 @@ private:
   bool isGathering = false;
 };
 
-/// Circular buffers that all threads fill, each with copies of its own
-/// (`cp.async`); groups of copies and barriers of the block say what can be
-/// read.
+/// Circular buffers that all threads fill, each thread with its own copies
+/// (`cp.async`). Groups of copies and barriers of the block say which tiles can
+/// be read.
 class CopyCircularBuffers : public CircularBuffers {
 public:
   explicit CopyCircularBuffers(Kernel &kernel);
@@ -75,7 +76,8 @@ public:
 private:
   struct Buffer {
     int64_t offset, stages, tileBytes;
-    /// Variables: bytes to the tile's place that is filled or read next.
+    /// Variables: byte offsets of the tile's places that are filled or read
+    /// next.
     mlir::Value loadPlace, readPlace;
 
     Synchronizer::SharedAccess getAccess() const {

@@ -105,7 +105,7 @@ void CodeBuilder::forEach(int64_t count, int64_t unrolled,
     return;
   }
   auto loop = scf::ForOp::create(*this, i32(0), i32(count), i32(1));
-  // The assembler would unroll what was left as a loop.
+  // The assembler would otherwise unroll the loop.
   auto off = LLVM::LoopUnrollAttr::get(getContext(), getBoolAttr(true), {}, {},
                                        {}, {}, {}, {});
   loop->setAttr("loop_annotation", LLVM::LoopAnnotationAttr::get(

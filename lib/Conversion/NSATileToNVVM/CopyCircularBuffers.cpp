@@ -16,7 +16,7 @@ CopyCircularBuffers::CopyCircularBuffers(Kernel &kernel)
       shared(kernel.shared), sharedTiles(kernel.sharedTiles),
       copies(kernel.copies), sync(kernel.sync) {}
 
-/// A variable of the function, 0 from here on.
+/// A variable of the function with the initial value 0.
 Value CopyCircularBuffers::createPlace() {
   Value variable;
   {
@@ -35,7 +35,7 @@ Value CopyCircularBuffers::createPlace() {
 }
 
 void CopyCircularBuffers::create(CircularBufferOp op) {
-  // As swizzled slabs begin.
+  // Swizzled slabs begin at multiples of this.
   constexpr int64_t alignment = 1024;
   CircularBufferType type = op.getCircularBuffer().getType();
   Buffer buffer;
@@ -99,7 +99,7 @@ LogicalResult CopyCircularBuffers::producerLoad(ProducerLoadOp op) {
   return success();
 }
 
-/// True when each way from the circular buffer to `op` comes by it as often.
+/// Whether each way from the circular buffer passes `op` equally often.
 static bool isAlwaysReached(Operation *op, Value buffer) {
   Region *region = buffer.getParentRegion();
   for (; op->getParentRegion() != region; op = op->getParentOp())
@@ -108,7 +108,7 @@ static bool isAlwaysReached(Operation *op, Value buffer) {
   return true;
 }
 
-/// Tiles that are acquired side by side are waited for together.
+/// The group to wait for. Neighbouring waits share one.
 int64_t CopyCircularBuffers::getNeededGroup(ConsumerWaitOp op) {
   int64_t needed = copies.getQueue(op.getCircularBuffer()).groups.front();
   for (auto next = dyn_cast<ConsumerWaitOp>(op->getNextNode()); next;

@@ -91,7 +91,7 @@ void CopyGroups::setState(const State &state) {
   copiesGroup = numGroups - state.copiesDistance;
 }
 
-/// What only one of two branches filled in may be there.
+/// Joins states: a tile that only one of two branches loaded may be there.
 void CopyGroups::join(const State &other) {
   State state = getState();
   for (auto &[buffer, distances] : other.distances) {
@@ -111,7 +111,7 @@ void CopyGroups::join(const State &other) {
   state.hasCopies |= other.hasCopies;
   state.hasOpenGroup |= other.hasOpenGroup;
   setState(state);
-  // A group that is empty where nothing was copied.
+  // The group is empty if nothing was copied.
   commit();
 }
 
@@ -124,8 +124,8 @@ CopyGroups::State CopyGroups::enterLoop() {
   return state;
 }
 
-/// A step leaves as many tiles in circular buffers as it finds, acquired or
-/// not, and none nearer to the last group.
+/// Checks a step: it leaves as many tiles in circular buffers as it finds,
+/// acquired or not, and none nearer to the last group.
 LogicalResult CopyGroups::leaveLoop(Operation *op, const State &before) {
   for (auto &[buffer, queue] : queues) {
     auto entered = before.distances.lookup(buffer);

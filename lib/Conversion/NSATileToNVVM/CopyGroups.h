@@ -1,9 +1,9 @@
 //===- CopyGroups.h - Asynchronous copies under way -------------*- C++ -*-===//
 //
 // A thread's copies (`cp.async`) end group by group, in the order in which
-// groups were committed. How many groups a tile is away from the last one is
-// known when the code is written: it is the same on all ways there, or the
-// least of them, which waits for more than needed.
+// groups were committed. The number of groups between a tile and the last group
+// is known when the code is written. If it differs between the ways to a place,
+// the least counts, which may wait for more than needed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,13 +16,13 @@
 
 namespace nsacc {
 
-/// Follows groups of copies over loops and branches, and writes what commits
-/// them and waits for them.
+/// Tracks groups of copies over loops and branches, and writes the code that
+/// commits them and waits for them.
 class CopyGroups {
 public:
   explicit CopyGroups(CodeBuilder &b) : b(b) {}
 
-  /// Copies outside of circular buffers have started.
+  /// Records that copies outside of circular buffers have started.
   void note();
   bool areUnderWay() const { return hasCopies; }
   /// Waits for copies outside of circular buffers, in front of a barrier.
@@ -36,38 +36,39 @@ public:
     /// Groups of their copies, the oldest first.
     llvm::SmallVector<int64_t, 4> groups;
     bool isRead = false;
-    /// A thread may still read what was released.
+    /// Whether a thread may still read a released tile.
     bool mustMeet = true;
   };
   bool hasCircularBuffers() const { return !queues.empty(); }
   Queue &getQueue(mlir::Value buffer) { return queues[buffer]; }
-  /// Copies of tiles that are still under way are those of no circular buffer
-  /// then.
+  /// Removes a queue. Copies of its tiles that are still under way then count
+  /// as copies outside of circular buffers.
   void removeQueue(mlir::Value buffer);
-  /// A tile's copies have started.
+  /// Records that a tile's copies have started.
   void push(mlir::Value buffer);
-  /// What has started is a group.
+  /// Commits the copies that have started as a group.
   void commit();
-  /// True where threads have to meet behind the wait.
+  /// Waits for a group. Returns whether threads have to meet behind the wait.
   bool waitFor(int64_t group);
 
   //===-- Loops and branches ----------------------------------------------===//
 
-  /// At a place in the code, counted backwards.
+  /// State at a place in the code, counted backwards.
   struct State {
-    /// For each circular buffer, how many groups before the next one its tiles
-    /// are in.
+    /// For each circular buffer, the distances of its tiles' groups from the
+    /// next group.
     llvm::MapVector<mlir::Value, llvm::SmallVector<int64_t, 4>> distances;
     llvm::SmallDenseSet<mlir::Value, 4> mustMeet, isRead;
     bool hasCopies = false, hasOpenGroup = false;
     int64_t copiesDistance = 0;
   };
   State getState() const;
-  /// Code of another branch is written from here on.
+  /// Continues with the code of another branch.
   void setState(const State &state);
-  /// Branches meet, this one and one that ended with `other`.
+  /// Joins two branches: the current one and one that ended with `other`.
   void join(const State &other);
-  /// Code that is run any number of times; gives what `leaveLoop` needs.
+  /// Begins code that runs any number of times; returns the argument for
+  /// `leaveLoop`.
   State enterLoop();
   mlir::LogicalResult leaveLoop(mlir::Operation *op, const State &before);
 
@@ -76,13 +77,13 @@ private:
 
   CodeBuilder &b;
   llvm::MapVector<mlir::Value, Queue> queues;
-  /// Groups that were committed, and the last one that all threads have waited
-  /// for.
+  /// Number of committed groups, and the last group that all threads have
+  /// waited for.
   int64_t numGroups = 0, arrivedGroup = -1;
-  /// Copies of circular buffers wait for their group's commit.
+  /// Whether copies of circular buffers wait for their group's commit.
   bool hasOpenGroup = false;
-  /// Copies outside of circular buffers are under way, and the group that they
-  /// are in at the latest.
+  /// Whether copies outside of circular buffers are under way, and the last
+  /// group that they may be in.
   bool hasCopies = false;
   int64_t copiesGroup = 0;
 };

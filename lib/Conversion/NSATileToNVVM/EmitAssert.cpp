@@ -11,7 +11,7 @@ using namespace nsacc::nsatile;
 
 namespace {
 
-/// Records elements for which a condition of a run doesn't hold.
+/// Records elements for which a condition of a run is false.
 class AssertionEmitter {
 public:
   explicit AssertionEmitter(Kernel &kernel)
@@ -31,8 +31,8 @@ private:
 
 } // namespace
 
-/// A thread's registers by their places in the tile, the last dimension first
-/// to move, as values that name places are compared.
+/// A thread's registers in the lexicographic order of their places in the tile,
+/// which is also the order of a failure's values.
 SmallVector<int64_t> AssertionEmitter::getInOrder(const TileLayout &layout) {
   SmallVector<std::pair<SmallVector<int64_t>, int64_t>> registers;
   for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {

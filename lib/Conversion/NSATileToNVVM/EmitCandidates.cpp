@@ -16,17 +16,18 @@ static constexpr int64_t kDigits = int64_t{1} << kDigitBits;
 
 namespace {
 
-/// Where lists are in shared memory. Row r belongs to warp r mod the number of
-/// warps, whose lanes alone change it: so no barrier of a block is needed.
+/// Places of lists in shared memory. Row r belongs to warp r mod the number of
+/// warps. Only that warp's lanes change it, so that no barrier of a block is
+/// needed.
 struct Lists {
   CandidatesType type;
   SharedTile keys, counts, floors;
-  /// For each warp, how many of the keys that it looks at have each digit.
+  /// For each warp, the number of examined keys that have each digit.
   SharedTile digits;
 };
 
-/// The work of a warp on the list of one row. All values are the same however
-/// lanes take turns.
+/// The work of a warp on the list of one row. The order of lanes changes no
+/// value.
 class ListOfWarp {
 public:
   ListOfWarp(Kernel &kernel, const Lists &lists, Value row)
@@ -36,21 +37,21 @@ public:
 
   Value loadCount() { return load(lists.counts, row); }
   Value loadFloor() { return load(lists.floors, row); }
-  /// All lanes see it.
+  /// Stores the number of keys; all lanes see it.
   void storeCount(Value count) { storeOnce(count, lists.counts); }
 
-  /// Adds the lanes' keys that aren't below the floor behind `count` others.
-  /// Gives how many they are then.
+  /// Appends the lanes' keys that aren't below the floor behind `count` others.
+  /// Returns the new count.
   Value append(Value key, Value floor, Value count);
-  /// How many keys aren't below a bound.
+  /// Number of keys that aren't below a bound.
   Value countFrom(int64_t bound, Value count);
-  /// Of more keys than `kept`, which isn't 0, leaves the greatest, and keys
-  /// below these can't get in any more.
+  /// Cuts a list of more than `kept` keys to the `kept` greatest; `kept` isn't
+  /// 0. Keys below these can't get in any more.
   void cut(Value count, Value kept);
 
 private:
-  /// The greatest digit that fewer than `wanted` keys have a greater one than,
-  /// and how many keys have it, and a greater one.
+  /// A digit with fewer than `wanted` keys above it and at least `wanted` with
+  /// it: `size` keys have this digit, `above` keys a greater one.
   struct Digit {
     Value digit, size, above;
   };
@@ -65,19 +66,19 @@ private:
   void store(Value value, const SharedTile &tile, ValueRange at) {
     b.store(value, shared.getElementPointer(tile, at), tile.elementBytes);
   }
-  /// Behind all lanes' reads, and before those that follow: a vote doesn't
-  /// order memory.
+  /// Stores a value after all lanes' reads and before later ones: a vote
+  /// doesn't order memory.
   void storeOnce(Value value, const SharedTile &tile) {
     nvvm::syncWarp(b);
     b.when(compare(arith::CmpIPredicate::eq, lane, b.i32(0)),
            [&] { store(value, tile, row); });
     nvvm::syncWarp(b);
   }
-  /// The lane's one of 32 keys from `first` on; -1 behind the last.
+  /// The lane's key of the 32 keys from `first` on; -1 behind the last.
   Value loadKey(Value first, Value count) {
     Value index = b.add(first, lane);
     Value exists = compare(arith::CmpIPredicate::slt, index, count);
-    // Other rows are other warps', which may be at work on them.
+    // Other rows belong to other warps, which may be changing them.
     Value own = b.select(exists, index, b.i32(0));
     return b.select(exists, load(lists.keys, {row, own}), b.i64(-1));
   }
@@ -88,7 +89,7 @@ private:
   Value countBits(Value word) {
     return b.make<LLVM::CtPopOp>(word.getType(), word);
   }
-  /// Among lanes with a bit, the number of those before this one.
+  /// Number of set bits of `lanes` below this lane's.
   Value countBefore(Value lanes) {
     Value before = sub(b.make<arith::ShLIOp>(b.i32(1), lane), b.i32(1));
     return countBits(b.make<arith::AndIOp>(lanes, before));
@@ -120,8 +121,8 @@ Value ListOfWarp::countFrom(int64_t bound, Value count) {
       });
 }
 
-/// Of keys that have the floor's digits above the one at `shift`. Which lane is
-/// first doesn't matter to a number.
+/// Counts the digits at `shift` of the keys that share the floor's higher
+/// digits. The order of lanes doesn't matter to a count.
 void ListOfWarp::countDigits(Value floor, Value shift, Value count) {
   for (int64_t i = 0; i < kDigits / kWarpSize; ++i)
     store(b.i32(0), lists.digits, {warp, b.add(lane, b.i32(i * kWarpSize))});
@@ -144,7 +145,8 @@ void ListOfWarp::countDigits(Value floor, Value shift, Value count) {
   nvvm::syncWarp(b);
 }
 
-/// A lane has neighbouring digits, the first lane the greatest.
+/// Finds the digit. A lane has neighbouring digits, the first lane the
+/// greatest.
 ListOfWarp::Digit ListOfWarp::findDigit(Value wanted) {
   constexpr int64_t ofLane = kDigits / kWarpSize;
   Value greatest = sub(b.i32(kDigits - 1), b.mul(lane, b.i32(ofLane)));
@@ -180,8 +182,8 @@ ListOfWarp::Digit ListOfWarp::findDigit(Value wanted) {
           nvvm::readLane(b, found.above, source)};
 }
 
-/// Digit by digit from the highest one, until all keys that have the same ones
-/// are taken: so many keys aren't below the result.
+/// Finds the floor digit by digit, from the highest on, until all keys with the
+/// same digits are taken: then `kept` keys aren't below the result.
 Value ListOfWarp::findFloor(Value count, Value kept) {
   Type i32 = b.getI32Type(), i64 = b.getI64Type();
   SmallVector<Type> types = {i64, i32, i32};
@@ -203,13 +205,14 @@ Value ListOfWarp::findFloor(Value count, Value kept) {
   Value rest = sub(wanted, found.above);
   Value isDone = compare(arith::CmpIPredicate::eq, rest, found.size);
   Value next = b.select(isDone, b.i32(-1), sub(shift, b.i32(kDigitBits)));
-  // Lanes read digits before they are counted anew.
+  // Lanes read the digits before they are counted again.
   nvvm::syncWarp(b);
   scf::YieldOp::create(b, ValueRange{raised, next, rest});
   return loop.getResult(0);
 }
 
-/// In their order; a key's new place isn't behind its old one.
+/// Moves the kept keys together, in order. A key's new place isn't behind its
+/// old one.
 void ListOfWarp::compact(Value floor, Value count) {
   Value kept = b.createLoop(b.i32(0), count, b.i32(kWarpSize), b.i32(0),
                             [&](Value first, Value kept) {
@@ -242,12 +245,12 @@ private:
   int64_t getNumWarps() {
     return kernel.threads.getScope().numThreads / kWarpSize;
   }
-  /// The rows of each warp.
+  /// Calls `body` for the rows of each warp.
   void forEachRow(const Lists &lists, llvm::function_ref<void(Value)> body) {
     b.createLoop(kernel.threads.getDim(ThreadDim::Warp),
                  b.i32(lists.type.getRows()), b.i32(getNumWarps()), body);
   }
-  /// Behind a barrier that says that nobody reads the lists any more.
+  /// Waits at a barrier, if needed, until nobody reads the lists any more.
   void beforeChange(const Lists &lists) {
     for (const SharedTile *tile :
          {&lists.keys, &lists.counts, &lists.floors, &lists.digits})
@@ -287,7 +290,7 @@ void CandidatesEmitter::emitCandidates(CandidatesOp op) {
   known[op.getCandidates()] = lists;
 }
 
-/// A list that has no room for a tile's keys is cut first.
+/// Offers keys. A list without room for a tile's keys is cut first.
 void CandidatesEmitter::emitOffer(OfferOp op) {
   constexpr int64_t unrolled = 4;
   const Lists &lists = known.find(op.getCandidates())->second;
@@ -332,7 +335,7 @@ void CandidatesEmitter::emitChoose(ChooseOp op) {
   forEachRow(lists, [&](Value row) {
     ListOfWarp list(kernel, lists, row);
     Value count = list.loadCount();
-    // More than a list keeps, or fewer than none, is what no row asks for.
+    // No row asks for more keys than a list keeps, or for fewer than none.
     Value most = b.i64(lists.type.getKeep());
     Value number = b.make<arith::MinSIOp>(
         most, b.make<arith::MaxSIOp>(kernel.shared.loadElement(numbers, row),

@@ -15,8 +15,8 @@ using namespace nsacc::nsatile;
 
 namespace {
 
-/// Loops and branches stay `scf` and carry registers. What is pending at their
-/// ends follows from all ways there.
+/// Writes loops and branches, which stay `scf` and carry registers. Pending
+/// accesses and copies at their ends follow from all ways there.
 class ControlEmitter {
 public:
   ControlEmitter(KernelEmitter &emitter, Kernel &kernel)
@@ -69,11 +69,11 @@ LogicalResult ControlEmitter::emitRegion(Region &from, Block *to) {
 // Loops
 //===----------------------------------------------------------------------===//
 
-/// A loop without results of warps that have bounds of their own. What the loop
-/// counts, places in circular buffers among it, is the same for all lanes, but
-/// ptxas would compute addresses of products lane by lane. So a vote and a
-/// barrier show that all lanes go and end together, and LLVM can't see that the
-/// counter and a count go along, and compute the latter from the former.
+/// Writes a loop without results for warps with different bounds. The loop's
+/// counter and places in circular buffers are the same for all lanes, but ptxas
+/// would compute addresses of products lane by lane. So a vote and a barrier
+/// show that all lanes run and end together, and a hidden sum keeps LLVM from
+/// computing a count from the loop's counter.
 LogicalResult ControlEmitter::emitWarpFor(scf::ForOp op) {
   Value upper = program.lookup(op.getUpperBound());
   Value step = program.lookup(op.getStep());
@@ -123,8 +123,8 @@ LogicalResult ControlEmitter::emitFor(scf::ForOp op) {
     return emitWarpFor(op);
   Value lower = program.lookup(op.getLowerBound());
   Value upper = program.lookup(op.getUpperBound());
-  // Where lanes could leave one by one, ptxas computes addresses of products
-  // and barriers from what the loop counts lane by lane.
+  // If lanes could leave one by one, ptxas would compute addresses of products
+  // and barriers from the loop's counter lane by lane.
   if (isOfConsumers(op)) {
     lower = nvvm::broadcastLane(b, lower);
     upper = nvvm::broadcastLane(b, upper);
@@ -135,12 +135,12 @@ LogicalResult ControlEmitter::emitFor(scf::ForOp op) {
       scf::ForOp::create(b, lower, upper, program.lookup(op.getStep()), inits);
   program.map(op.getInductionVar(), loop.getInductionVar());
   Synchronizer::Pending before = sync.getPending();
-  // The state of the loop's rows needs the registers; what depends on the
-  // thread's number is computed anew in each step, and behind the loop.
+  // The state of the loop's rows needs the registers. Values that depend on the
+  // thread's number are computed anew in each step, and behind the loop.
   bool isTight = copies.hasCircularBuffers() && threads.getScope().isBlock;
   if (failed(emitSteps(op, loop, isTight)))
     return failure();
-  // It may not have run at all.
+  // The loop may not have run at all.
   sync.join(before);
   if (failed(copies.leaveLoop(op, copiesBefore)))
     return failure();
@@ -156,7 +156,7 @@ LogicalResult ControlEmitter::emitFor(scf::ForOp op) {
 
 LogicalResult ControlEmitter::emitIf(scf::IfOp op) {
   bool hasElse = !op.getElseRegion().empty();
-  // What is open before is in a group that both ways have.
+  // Copies that started before the branch are in a group that both ways have.
   copies.commit();
   auto ifOp = scf::IfOp::create(b, carried.getTypes(op.getResultTypes()),
                                 program.lookup(op.getCondition()),

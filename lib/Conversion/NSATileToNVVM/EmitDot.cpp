@@ -14,7 +14,7 @@ using namespace nsacc::nsatile;
 
 namespace {
 
-/// A product whose result is in registers of tensor cores. Nothing in it waits
+/// Writes a product with a result in registers of tensor cores. It never waits
 /// for another warp.
 class ProductWriter {
 public:
@@ -55,8 +55,7 @@ private:
   SharedTile rhs;
   Type element;
   int64_t inner;
-  /// Registers of the left operand, -0 where it is hidden and where it isn't,
-  /// not -0.
+  /// Registers of the left operand: -0 for hidden elements, never for others.
   SmallVector<Value> lhs;
   FMAProduct exact;
 };
@@ -74,13 +73,14 @@ SmallVector<Value> ProductWriter::getAccumulators() {
   return SmallVector<Value>(count, b.f32(0));
 }
 
-/// 0 where there is none: tensor cores multiply padding, too.
+/// An element of the left operand; 0 if it is padding, which tensor cores
+/// multiply, too.
 Value ProductWriter::getLhsElement(int64_t index) {
   const TileLayout &layout = program.getLayout(getTile(op.getLhs()));
   if (index >= layout.getNumRegisters() || layout.isPadding(index))
     return b.zero(element);
   Value value = lhs[index], inside;
-  // Padding of rows stays in its row.
+  // Padding of rows only affects its row.
   for (const TileLayout::Condition &condition : layout.getConditions(index))
     if (condition.expr == layout.getCoordinates(index)[1]) {
       IndexSum sum = threads.getCoordinate(condition.expr);
@@ -90,7 +90,7 @@ Value ProductWriter::getLhsElement(int64_t index) {
   return b.select(inside, value, b.zero(element));
 }
 
-/// The left fragment of 16 rows and 16 of the inner dimension.
+/// The left fragment of 16 rows and 16 inner elements.
 SmallVector<Value, 4> ProductWriter::loadLhs(int64_t m, int64_t step) {
   if (isLhsShared())
     return loader.loadLeft(sharedTiles.get(op.getLhs()), shape.warps,
@@ -110,12 +110,12 @@ SmallVector<Value, 4> ProductWriter::loadLhs(int64_t m, int64_t step) {
   return words;
 }
 
-/// Right fragments of 16 of the inner dimension and 8 columns, or 16 of them.
+/// Right fragments of 16 inner elements and 8 columns, or 16 columns.
 SmallVector<Value, 4> ProductWriter::loadRhs(int64_t n, int64_t step,
                                              bool isDouble) {
   Value lane = threads.getLane();
   Value inMatrix = b.make<arith::AndIOp>(lane, b.i32(7));
-  // Lanes of a group of 8 tell the rows of one matrix.
+  // Lanes of a group of 8 give the rows of one matrix.
   Value low = b.make<arith::AndIOp>(
       Value(b.make<arith::ShRUIOp>(lane, b.i32(3))), b.i32(1));
   Value high = isDouble ? b.make<arith::ShRUIOp>(lane, b.i32(4)) : b.i32(0);
@@ -130,7 +130,8 @@ SmallVector<Value, 4> ProductWriter::loadRhs(int64_t n, int64_t step,
   return nvvm::loadMatrices(b, pointer, isDouble ? 4 : 2, isTransposed);
 }
 
-/// What FMA reads the left operand from; a place of the product's own is given.
+/// Prepares the operands. Returns the tile for FMA's left operand if it is
+/// allocated for this product.
 std::optional<SharedTile> ProductWriter::prepareOperands() {
   if (!isLhsShared())
     lhs = llvm::to_vector(program.getRegisters(op.getLhs()));
@@ -149,7 +150,7 @@ std::optional<SharedTile> ProductWriter::prepareOperands() {
     return std::nullopt;
   SharedTile tile = sharedTiles.allocate(
       RankedTensorType::get(getTile(op.getLhs()).getShape(), element));
-  // Only warps meet from here on.
+  // Only lanes of a warp have to meet from here on.
   sync.beforeWrite(tile);
   exact.takeLhs(tile);
   if (element.isF32())
@@ -168,7 +169,7 @@ void ProductWriter::addTile(MutableArrayRef<Value> accs, int64_t m, int64_t n,
              sums.begin());
 }
 
-/// Adds the product's columns 8 firstN … 8 lastN - 1 by tensor cores.
+/// Adds columns 8 firstN … 8 lastN - 1 of the product with tensor cores.
 void ProductWriter::multiply(MutableArrayRef<Value> accs, int64_t firstN,
                              int64_t lastN) {
   for (int64_t step = 0; step < llvm::divideCeilSigned(inner, 16); ++step) {
@@ -186,14 +187,15 @@ void ProductWriter::multiply(MutableArrayRef<Value> accs, int64_t firstN,
   }
 }
 
-/// Whether a number of the warp isn't finite: then its product with 0 isn't 0.
+/// Whether a number of the warp isn't finite: its product with 0 isn't 0.
 Value ProductWriter::hasInfinity(ArrayRef<Value> values) {
   Value all = addUpMarks(b, values);
   return nvvm::anyLane(
       b, b.make<arith::CmpFOp>(arith::CmpFPredicate::UNO, all, all));
 }
 
-/// `next`, or what comes from `old` if only what is visible is multiplied.
+/// `next` or, if an element of it isn't finite, the sums of `old` and visible
+/// elements only.
 SmallVector<Value> ProductWriter::repair(ArrayRef<Value> old,
                                          ArrayRef<Value> next, int64_t firstN,
                                          int64_t lastN) {
@@ -211,7 +213,7 @@ SmallVector<Value> ProductWriter::write() {
   std::optional<SharedTile> place = prepareOperands();
   SmallVector<Value> accs = getAccumulators();
   bool isFMA = element.isF32();
-  // So many columns at once that a copy of their sums stays in registers.
+  // Number of columns at once: a copy of their sums has to stay in registers.
   int64_t numColumns = hasHidden() || isFMA ? 4 : shape.numN;
   for (int64_t firstN = 0; firstN < shape.numN; firstN += numColumns) {
     int64_t lastN = std::min(firstN + numColumns, shape.numN);
@@ -239,7 +241,7 @@ SmallVector<Value> ProductWriter::write() {
 
 namespace {
 
-/// Writes products that a warp does for itself.
+/// Writes products that each warp computes alone.
 class ProductEmitter {
 public:
   explicit ProductEmitter(Kernel &kernel) : kernel(kernel) {}

@@ -27,7 +27,7 @@ public:
 
 private:
   /// A matrix of 16-bit elements in shared memory, swizzled for `wgmma`: slabs
-  /// of 64 columns, from `row` (null: 0) on. It stands `place` bytes, if any,
+  /// of 64 columns, from `row` (null: 0) on. It is `place` bytes (null: 0)
   /// behind `address`.
   struct SharedMatrix {
     Value address, place, row;
@@ -53,22 +53,22 @@ static int64_t toUnits(int64_t bytes) { return bytes >> 4; }
 
 /// A matrix descriptor (PTX ISA, wgmma): address, leading and stride byte
 /// offsets, 128-byte swizzle. The swizzle's pattern is 8 rows of a slab, and
-/// the stride offset goes from one pattern to the next one below it. The
-/// leading offset goes from one slab to the next where rows run along the inner
-/// dimension (PTX calls that MN-major). Where columns do (K-major), the
-/// hardware ignores it, and 16 bytes are what the ISA asks for.
+/// the stride offset goes from one pattern to the next one below it. If rows
+/// run along the inner dimension (PTX: MN-major), the leading offset goes from
+/// one slab to the next. If columns do (K-major), the hardware ignores it, and
+/// the ISA asks for 16 bytes.
 Value WarpgroupProductEmitter::describe(const SharedMatrix &matrix,
                                         bool isKMajor) {
   Value address = matrix.address;
   if (matrix.row)
     address = b.add(address, b.mul(matrix.row, b.i32(kSlabRowBytes)));
-  // Above these bits stands the rank of a cluster's block.
+  // The bits above these hold the rank of a block in its cluster.
   address = b.make<arith::AndIOp>(address, b.i32(0x3FFFF));
   address = b.make<arith::ShRUIOp>(address, b.i32(4));
   int64_t leading = isKMajor ? 16 : matrix.slabBytes;
   Value low = b.make<arith::OrIOp>(address, b.i32(toUnits(leading) << 16));
-  // The address has room for all of shared memory, so that nothing is carried
-  // out of it; loops add to what stays the same.
+  // The address has room for all of shared memory, so that no carry leaves it.
+  // Loops add to a part that stays the same.
   if (matrix.place)
     low = b.add(low, b.make<arith::ShRUIOp>(matrix.place, b.i32(4)));
   // The stride offset, and the code of a 128-byte swizzle.
@@ -84,7 +84,7 @@ WarpgroupProductEmitter::getMatrix(Value tile) {
           place.paddedRows * kSlabRowBytes};
 }
 
-/// Words of the left operand's columns that are in registers.
+/// Words of the left operand's columns in registers.
 SmallVector<Value> WarpgroupProductEmitter::getHead(DotAsyncOp op) {
   Value head = isShared(getTile(op.getLhs())) ? op.getHead() : op.getLhs();
   SmallVector<Value> words;
@@ -96,8 +96,8 @@ SmallVector<Value> WarpgroupProductEmitter::getHead(DotAsyncOp op) {
   return words;
 }
 
-/// Operands in shared memory that no circular buffer guards: the threads wrote
-/// them.
+/// Operands in shared memory that the threads wrote themselves: no circular
+/// buffer guards them.
 SmallVector<SharedTile, 2>
 WarpgroupProductEmitter::getOwnOperands(DotAsyncOp op) const {
   SmallVector<SharedTile, 2> own;
@@ -155,8 +155,8 @@ LogicalResult WarpgroupProductEmitter::emitStart(DotAsyncOp op) {
       product.lhsSlabBytes = left.slabBytes;
     }
     product.rhs = describe(rhs, op.getTransposeRhs());
-    // A register of each thread is four columns of all of them. A transposed
-    // left operand is one slab, so its leading offset isn't used either.
+    // One register of each thread holds four columns. A transposed left operand
+    // is one slab, so its leading offset isn't used either.
     if (4 * headWords < product.inner)
       product.lhs = describe(left, /*isKMajor=*/true);
     llvm::append_range(started, ptx::startProduct(b, product));
@@ -166,7 +166,7 @@ LogicalResult WarpgroupProductEmitter::emitStart(DotAsyncOp op) {
 }
 
 void WarpgroupProductEmitter::emitWait(DotWaitOp op) {
-  // Until then the product may read what the threads wrote for it.
+  // The product may read tiles that the threads wrote for it until here.
   if (auto start = op.getPending().getDefiningOp<DotAsyncOp>())
     for (const SharedTile &own : getOwnOperands(start))
       sync.add({own.offset, own.offset + own.bytes, /*isWrite=*/false});

@@ -16,7 +16,7 @@ using namespace nsacc::nsatile;
 
 namespace {
 
-/// Any op on scalars, or on tiles element by element.
+/// Writes ops on scalars, or on tiles element by element.
 class ElementwiseEmitter {
 public:
   explicit ElementwiseEmitter(Kernel &kernel)
@@ -89,7 +89,7 @@ LogicalResult ElementwiseEmitter::emitElementwise(Operation *op) {
   return success();
 }
 
-/// The op on scalars, with indices of 32 bits.
+/// Writes the op on scalars; indices have 32 bits.
 FailureOr<Value> ElementwiseEmitter::emitOne(Operation *op,
                                              ValueRange operands) {
   Type type = getRegisterType(getElementTypeOrSelf(op->getResult(0).getType()));
@@ -116,7 +116,7 @@ FailureOr<Value> ElementwiseEmitter::emitOne(Operation *op,
 }
 
 //===----------------------------------------------------------------------===//
-// Arithmetic on what came of operands that were rounded to 16 bits
+// Arithmetic on results of operands that were rounded to 16 bits
 //===----------------------------------------------------------------------===//
 
 /// A normal constant; none for other values.
@@ -128,10 +128,10 @@ static std::optional<llvm::APFloat> getFactor(Value value) {
   return constant.getValue();
 }
 
-/// Ops that are a few units in the last place of f32 off; in the case of tanh
-/// 2^-11 of its value, in that of exp what a rounding of its operand does.
-/// Scores of rounded operands are further from theirs. Null for ops that have
-/// no faster form.
+/// Writes a faster form of an op with an error of a few units in the last place
+/// of f32. tanh has a relative error of 2^-11, exp the error of rounding its
+/// operand. Scores of rounded operands have larger errors. Null for ops without
+/// a faster form.
 Value ElementwiseEmitter::emitFast(Operation *op, ValueRange operands) {
   constexpr auto contract = arith::FastMathFlags::contract;
   Type type = operands[0].getType();
@@ -160,7 +160,7 @@ Value ElementwiseEmitter::emitFast(Operation *op, ValueRange operands) {
   return {};
 }
 
-/// A product; one with two constants is one with theirs.
+/// Writes a product; two constant factors become one.
 Value ElementwiseEmitter::emitScaled(Value value, Value factor) {
   std::optional<llvm::APFloat> product = getFactor(factor);
   auto inner = value.getDefiningOp<arith::MulFOp>();

@@ -30,8 +30,7 @@ public:
 
 private:
   LogicalResult loadShared(LoadOp op);
-  /// Elements of a buffer, from the places that it has which are nearest to
-  /// their indices.
+  /// Loads elements of a buffer at indices that are clamped to it.
   using GetIndices = llvm::function_ref<SmallVector<Value>(int64_t element)>;
   SmallVector<Value> loadClamped(Value from, int64_t count,
                                  GetIndices getIndices);
@@ -81,7 +80,7 @@ SmallVector<Value> GlobalEmitter::loadClamped(Value from, int64_t count,
   sync.beforeGlobal(from, /*isWrite=*/false);
   const Buffer &buffer = program.getBuffer(from);
   Type element = cast<MemRefType>(from.getType()).getElementType();
-  // Nothing can be read of an empty buffer.
+  // An empty buffer has no element to read.
   Value isAny;
   SmallVector<Value> lasts;
   for (Value size : buffer.sizes) {

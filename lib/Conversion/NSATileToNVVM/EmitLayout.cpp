@@ -13,7 +13,7 @@ using namespace nsacc::nsatile;
 
 namespace {
 
-/// Changes which thread has which elements, and lets lanes exchange them.
+/// Moves elements between threads, and lets lanes exchange them.
 class LayoutEmitter {
 public:
   explicit LayoutEmitter(Kernel &kernel)
@@ -44,7 +44,7 @@ private:
 
 } // namespace
 
-/// Sums of what copies hold of partial rows.
+/// Adds up the parts of sums that threads with copies hold.
 static FailureOr<SmallVector<Value>>
 addCopies(CodeBuilder &b, const TileLayout &layout, ArrayRef<Value> values) {
   SmallVector<Value> sums(values);
@@ -61,7 +61,7 @@ addCopies(CodeBuilder &b, const TileLayout &layout, ArrayRef<Value> values) {
   return sums;
 }
 
-/// One of the copies stays, the others become 0.
+/// Keeps one of the copies, and sets the others to 0.
 static SmallVector<Value> keepOneCopy(CodeBuilder &b, ThreadMap &threads,
                                       const TileLayout &layout,
                                       ArrayRef<Value> values) {
@@ -99,7 +99,7 @@ LogicalResult LayoutEmitter::emitConvert(ConvertLayoutOp op) {
   return success();
 }
 
-/// Parts of sums become sums.
+/// Turns parts of sums into sums.
 LogicalResult LayoutEmitter::addUp(ConvertLayoutOp op) {
   RankedTensorType source = getTile(op.getSource());
   RankedTensorType result = getTile(op.getResult());
@@ -131,7 +131,7 @@ LogicalResult LayoutEmitter::addUp(ConvertLayoutOp op) {
   return success();
 }
 
-/// Sums become parts, all but one of which are 0.
+/// Turns sums into parts; all but one are 0.
 void LayoutEmitter::divide(ConvertLayoutOp op) {
   RankedTensorType source = getTile(op.getSource());
   RankedTensorType result = getTile(op.getResult());
@@ -153,10 +153,10 @@ void LayoutEmitter::divide(ConvertLayoutOp op) {
       op.getResult(), keepOneCopy(b, threads, program.getLayout(rows), values));
 }
 
-/// Registers become a product's operand in shared memory.
+/// Writes registers to shared memory as a product's operand.
 void LayoutEmitter::writeOperand(ConvertLayoutOp op) {
   SharedTile tile = sharedTiles.allocate(getTile(op.getResult()));
-  // Products read on.
+  // Products read beyond the tile.
   if (tile.paddedRows != tile.rows || tile.paddedColumns != tile.columns) {
     sync.beforeWrite(tile);
     clear(tile);
@@ -167,14 +167,14 @@ void LayoutEmitter::writeOperand(ConvertLayoutOp op) {
   if (!isInFlight || !writeMatrices(tile, op.getSource()))
     sharedTiles.write(tile, getTile(op.getSource()),
                       program.getRegisters(op.getSource()));
-  // Products in flight don't see what threads wrote otherwise.
+  // Without a fence, products in flight don't see the threads' stores.
   if (isInFlight)
     nvvm::fenceSharedForAsync(b);
   sharedTiles.set(op.getResult(), tile);
 }
 
-/// Four matrices of 8 by 8 at a time, as code for products in flight can; false
-/// for tiles that aren't made of them.
+/// Writes four matrices of 8 by 8 at a time, which code for products in flight
+/// can do. False for tiles that aren't made of such matrices.
 bool LayoutEmitter::writeMatrices(const SharedTile &tile, Value source) {
   RankedTensorType type = getTile(source);
   auto mma = dyn_cast<MmaLayoutAttr>(type.getEncoding());
@@ -259,7 +259,8 @@ void LayoutEmitter::emitShift(ShiftOp op) {
         values.push_back(from.lanes == 0 ? tile[from.reg] : before[from.reg]);
         continue;
       }
-      // The last lane's column is nobody's in this tile.
+      // The last lane's column isn't read in this tile: it gives the column of
+      // the tile before.
       Value others = b.i32(from.lanes - 1);
       Value place = b.make<arith::AndIOp>(lane, others);
       Value isLast =

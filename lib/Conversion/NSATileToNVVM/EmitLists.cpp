@@ -14,10 +14,10 @@ using namespace nsacc::nsatile;
 
 namespace {
 
-/// Gives the entries of a window of numbers their turns: a counter in shared
-/// memory for each number, which the first of the lanes that have the number
-/// moves on by how many they are. So the order is the lists', and nothing is
-/// atomic.
+/// Gives turns to the entries of a window of numbers. Each number has a counter
+/// in shared memory. The first of the lanes that have the number advances it by
+/// the number of these lanes. So turns are in the lists' order, without atomic
+/// operations.
 class Counting {
 public:
   template <typename OpTy>
@@ -34,8 +34,8 @@ public:
     kernel.sync.beforeWrite(counters);
   }
 
-  /// `start` gives a number's first turn; `visit` is told an entry and its
-  /// turn, `end` a number and how far its turns went.
+  /// `start` returns a number's first turn. `visit` gets an entry and its turn,
+  /// `end` a number and the turn behind its last.
   void run(llvm::function_ref<Value(Value number)> start,
            llvm::function_ref<void(Value entry, Value turn)> visit,
            llvm::function_ref<void(Value number, Value turn)> end);
@@ -46,8 +46,8 @@ private:
 
   void countEntries(Value window, Value size,
                     llvm::function_ref<void(Value, Value)> visit);
-  /// The number of an entry counted from the window's first one; others are
-  /// not below the window's size.
+  /// An entry's number relative to the window's first one; it isn't below the
+  /// window's size for entries outside of the window.
   Value loadNumber(Value entry, Value end, Value window);
   void forEachNumber(Value size, llvm::function_ref<void(Value)> body) {
     b.createLoop(lane, size, b.i32(kWarpSize), body);
@@ -86,7 +86,8 @@ Value Counting::loadNumber(Value entry, Value end, Value window) {
                                          sizeof(int32_t))};
       },
       [&] { return SmallVector<Value>{none}; })[0];
-  // Unsigned, what is negative or before the window is behind it.
+  // As unsigned numbers, negative entries and entries before the window are
+  // behind it.
   Value fits = b.make<arith::CmpIOp>(arith::CmpIPredicate::ult, number, below);
   return b.select(fits, b.make<arith::SubIOp>(number, window), none);
 }
@@ -153,7 +154,7 @@ void Counting::run(llvm::function_ref<Value(Value)> start,
 
 namespace {
 
-/// Ops that a single warp writes.
+/// Writes ops that run in a single warp.
 class ListsEmitter {
 public:
   explicit ListsEmitter(Kernel &kernel) : kernel(kernel), b(kernel.b) {}
@@ -164,7 +165,7 @@ public:
 
 private:
   bool isOneWarp() { return kernel.threads.getScope().numThreads == kWarpSize; }
-  /// Elements of a buffer, some `step` apart.
+  /// Address of an element of a buffer, `index` times `step` behind `indices`.
   Value getPointer(Value buffer, ValueRange indices, Value index, Value step) {
     SmallVector<Value> all = kernel.program.lookupAll(indices);
     all.back() = b.add(all.back(), step ? b.mul(index, step) : index);
@@ -218,7 +219,7 @@ LogicalResult ListsEmitter::emitCountingSort(CountingSortOp op) {
   return success();
 }
 
-/// A lane has some neighbours at a time.
+/// Writes the sums; a lane has some neighbouring elements at a time.
 LogicalResult ListsEmitter::emitPrefixSum(PrefixSumOp op) {
   constexpr int64_t perLane = 4;
   if (!isOneWarp())

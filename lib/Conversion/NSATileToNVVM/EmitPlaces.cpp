@@ -11,7 +11,7 @@ using namespace nsacc::nsatile;
 
 namespace {
 
-/// Scalars that a program has of its grid, its warps and its buffers.
+/// Writes scalars that describe the grid, the warps and the buffers.
 class PlaceEmitter {
 public:
   explicit PlaceEmitter(Kernel &kernel)

@@ -15,8 +15,8 @@ using namespace nsacc::nsatile;
 
 namespace {
 
-/// Reduces in registers and lanes of a warp what they hold, and through shared
-/// memory what warps or unequal lanes share.
+/// Reduces in registers and lanes of a warp if these hold the elements, and
+/// through shared memory if several warps or unequal lanes do.
 class ReductionEmitter {
 public:
   explicit ReductionEmitter(Kernel &kernel)
@@ -49,7 +49,7 @@ private:
 
 } // namespace
 
-/// The x of a sum of 0 · x, which is 0 for finite numbers and NaN for others.
+/// The x in a sum of 0 · x, which is 0 for finite numbers and NaN for others.
 /// Null for other sums.
 static Value getMarked(ReduceOp op) {
   auto product = op.getSource().getDefiningOp<arith::MulFOp>();
@@ -59,7 +59,7 @@ static Value getMarked(ReduceOp op) {
 }
 
 namespace {
-/// A sum of the values whose scores aren't -inf, and of -0 for the others.
+/// A sum over values with scores that aren't -inf; others count as -0.
 struct PresentSum {
   Value scores, values;
 };
@@ -80,7 +80,7 @@ static std::optional<PresentSum> getPresentSum(ReduceOp op) {
   return PresentSum{isPresent.getLhs(), select.getTrueValue()};
 }
 
-/// Rows of a matrix of tensor cores: registers first, then four lanes.
+/// Reduces rows of a tensor core's matrix: registers first, then four lanes.
 void ReductionEmitter::reduceRows(ReduceOp op) {
   const TileLayout &layout = program.getLayout(getTile(op.getSource()));
   const TileLayout &rows = program.getLayout(getTile(op.getResult()));
@@ -103,7 +103,7 @@ void ReductionEmitter::reduceRows(ReduceOp op) {
   program.setRegisters(op.getResult(), std::move(results));
 }
 
-/// What a thread itself has for each group of registers.
+/// Combines a thread's own values for each group of registers.
 SmallVector<Value>
 ReductionEmitter::combineOwn(ReduceOp op, ArrayRef<Value> source,
                              ArrayRef<SmallVector<int64_t>> groups) {
@@ -115,8 +115,8 @@ ReductionEmitter::combineOwn(ReduceOp op, ArrayRef<Value> source,
   });
 }
 
-/// A thread's own elements first, then those of other lanes; false where these
-/// aren't all.
+/// Reduces a thread's own elements first, then combines lanes. False if these
+/// lanes don't hold all elements.
 bool ReductionEmitter::reduceLanes(ReduceOp op) {
   std::optional<LaneReduction> reduction =
       findReduction(program.getLayout(getTile(op.getSource())),
@@ -148,8 +148,8 @@ Value ReductionEmitter::getSourceLane(const LaneScatter::Source &source) {
   return from;
 }
 
-/// A thread's own elements first. Then lanes swap halves of what they hold of
-/// the same sums until each has sums of its own.
+/// Reduces a thread's own elements first. Lanes then swap halves of their parts
+/// of the same sums, until each lane has different sums.
 SmallVector<Value> ReductionEmitter::scatter(ReduceOp op,
                                              const LaneScatter &scatter,
                                              ArrayRef<Value> source) {
@@ -177,9 +177,9 @@ SmallVector<Value> ReductionEmitter::scatter(ReduceOp op,
       });
 }
 
-/// False where lanes can't. Where all scores are finite, and most are, every
-/// value is present, and a warp doesn't look at each: a product with 0 tells,
-/// in half the time of a comparison and a choice.
+/// Reduces by `scatter`; false if lanes can't. If all scores are finite, as
+/// most are, every value is present, and a warp skips the check of each: a
+/// product with 0 finds out, in half the time of a comparison and a choice.
 bool ReductionEmitter::scatterLanes(ReduceOp op) {
   std::optional<LaneScatter> lanes =
       findScatter(program.getLayout(getTile(op.getSource())),
@@ -205,7 +205,7 @@ bool ReductionEmitter::scatterLanes(ReduceOp op) {
   return true;
 }
 
-/// One element of the result, in the order of the source's elements.
+/// Computes one element of the result, in the order of the source's elements.
 Value ReductionEmitter::reduceElements(ReduceOp op, const SharedTile &source,
                                        ArrayRef<Value> coordinates) {
   int64_t dim = op.getDim();

@@ -13,7 +13,8 @@ using namespace nsacc::nsatile;
 
 namespace {
 
-/// Marks rows for the exact program, and has it go through the grid if any is.
+/// Marks rows for the exact program, and lets that program go through the grid
+/// if any row is marked.
 class RepairEmitter {
 public:
   RepairEmitter(KernelEmitter &emitter, Kernel &kernel)
@@ -36,7 +37,7 @@ private:
 
 } // namespace
 
-/// Every thread looks at its own rows: none waits for another one.
+/// Lets every thread check its own rows: none waits for another one.
 void RepairEmitter::emitRaise(RaiseOp op) {
   const TileLayout &layout = program.getLayout(getTile(op.getMarks()));
   Value wrong;
@@ -54,7 +55,7 @@ void RepairEmitter::emitRaise(RaiseOp op) {
   });
 }
 
-/// The last block to end takes the flag down: all have looked by then.
+/// Lets the last block to end clear the flag: all blocks have read it by then.
 void RepairEmitter::lowerFlag() {
   sync.barrier();
   b.when(threads.isFirstThread(), [&] {
@@ -82,7 +83,7 @@ LogicalResult RepairEmitter::emitRepair(RepairOp op) {
       b.setInsertionPoint(loop.getBody()->getTerminator());
       mapPoint(program, op.getBody(), grid.getPoint(b, loop.getInductionVar()));
       result = emitter.emitPartition(op.getBody());
-      // The next point's tiles go where this one's were.
+      // The next point's tiles take the places of this one's.
       sync.barrier();
     }
     lowerFlag();

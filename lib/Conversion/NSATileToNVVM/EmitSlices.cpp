@@ -10,7 +10,7 @@ using namespace nsacc::nsatile;
 
 namespace {
 
-/// Takes parts of tiles and puts them.
+/// Extracts and inserts parts of tiles.
 class SliceEmitter {
 public:
   explicit SliceEmitter(Kernel &kernel)
@@ -59,8 +59,7 @@ LogicalResult SliceEmitter::emitExtract(tensor::ExtractOp op) {
   return success();
 }
 
-/// Offsets of a slice as values; none where steps aren't 1 or dimensions
-/// vanish.
+/// Offsets of a slice as values; none if steps aren't 1 or dimensions vanish.
 std::optional<SmallVector<Value>>
 SliceEmitter::getOffsets(OffsetSizeAndStrideOpInterface op,
                          RankedTensorType slice, RankedTensorType whole) {
@@ -79,7 +78,7 @@ SliceEmitter::getOffsets(OffsetSizeAndStrideOpInterface op,
   return offsets;
 }
 
-/// The register of a matrix of other size at the same place; none beyond it.
+/// Register at the same place in a matrix of another size; none beyond it.
 static std::optional<int64_t>
 findMmaRegister(const TileLayout &to, const TileLayout &from, int64_t index) {
   for (int64_t other = 0; other < from.getNumRegisters(); ++other)
@@ -88,8 +87,8 @@ findMmaRegister(const TileLayout &to, const TileLayout &from, int64_t index) {
   return std::nullopt;
 }
 
-/// A register's coordinates within a slice at `offsets`, and `condition`
-/// together with whether they are in it.
+/// A register's coordinates within a slice at `offsets`, and whether
+/// `condition` holds and they are in the slice.
 SliceEmitter::Place SliceEmitter::getPlaceInSlice(const TileLayout &layout,
                                                   int64_t index,
                                                   ArrayRef<Value> offsets,
@@ -100,7 +99,7 @@ SliceEmitter::Place SliceEmitter::getPlaceInSlice(const TileLayout &layout,
                                                    offsets, slice.getShape())) {
     Value coordinate = b.make<arith::SubIOp>(
         threads.materialize(threads.getCoordinate(expr)), offset);
-    // Unsigned, what is before the slice is beyond it.
+    // As unsigned numbers, coordinates before the slice are beyond it.
     place.inside =
         b.both(place.inside, b.make<arith::CmpIOp>(arith::CmpIPredicate::ult,
                                                    coordinate, b.i32(size)));
@@ -113,7 +112,7 @@ SliceEmitter::Place SliceEmitter::getPlaceInSlice(const TileLayout &layout,
 // Parts that are taken
 //===----------------------------------------------------------------------===//
 
-/// The part of a register tile that a slice takes, in shared memory.
+/// Writes the slice's part of a register tile to shared memory.
 SharedTile SliceEmitter::spillSlice(Value source, ArrayRef<Value> offsets,
                                     RankedTensorType slice) {
   SharedTile tile = sharedTiles.allocate(
@@ -132,7 +131,7 @@ SharedTile SliceEmitter::spillSlice(Value source, ArrayRef<Value> offsets,
   return tile;
 }
 
-/// A matrix of registers that begins where another one does.
+/// Takes a matrix of registers from the begin of another one.
 SmallVector<Value> SliceEmitter::takeRegisters(tensor::ExtractSliceOp op) {
   const TileLayout &layout = program.getLayout(op.getType());
   const TileLayout &source = program.getLayout(getTile(op.getSource()));
@@ -178,7 +177,7 @@ LogicalResult SliceEmitter::emitExtractSlice(tensor::ExtractSliceOp op) {
 // Parts that are put
 //===----------------------------------------------------------------------===//
 
-/// A matrix of registers is put where another one begins.
+/// Puts a matrix of registers at the begin of another one.
 SmallVector<Value> SliceEmitter::putRegisters(tensor::InsertSliceOp op) {
   const TileLayout &layout = program.getLayout(op.getType());
   const TileLayout &part = program.getLayout(getTile(op.getSource()));

@@ -14,7 +14,7 @@ using namespace nsacc::nsatile;
 
 namespace {
 
-/// Writes steps and ends of softmaxes of rows.
+/// Writes steps and ends of rows' softmaxes.
 class SoftmaxEmitter {
 public:
   explicit SoftmaxEmitter(Kernel &kernel)
@@ -45,7 +45,8 @@ LogicalResult SoftmaxEmitter::emitUpdate(SoftmaxUpdateOp op) {
   return success();
 }
 
-/// The greatest score's own probability is 1, so a sum isn't below that.
+/// The reciprocal of a sum. The greatest score's probability is 1, so a sum
+/// isn't below 1.
 Value SoftmaxEmitter::invert(Value sum) {
   return kernel.facts.multipliesIn16Bits ? nvvm::reciprocal(b, sum)
                                          : b.make<arith::DivFOp>(b.f32(1), sum);
@@ -86,10 +87,10 @@ LogicalResult SoftmaxEmitter::emitFinalize(SoftmaxFinalizeOp op) {
   return success();
 }
 
-/// A power of 2 whose exponent is one fused product, where the log-sum-exps are
-/// so small that this is off by 2^-12 at most: the products with log2(e) of
-/// score and log-sum-exp are rounded apart from each other. Few rows have
-/// others, and a warp looks before each tile.
+/// Writes a power of 2 with an exponent that is one fused product if the
+/// log-sum-exps are small enough: the error is 2^-12 at most. The products of
+/// score and log-sum-exp with log2(e) are rounded separately. Few rows have
+/// larger log-sum-exps; a warp checks this before each tile.
 LogicalResult SoftmaxEmitter::emitWeights(SoftmaxWeightsOp op) {
   constexpr float large = 1024;
   if (!op.getApproximate())

@@ -11,7 +11,7 @@ using namespace nsacc::nsatile;
 
 namespace {
 
-/// Constants, positions and broadcasts.
+/// Writes constants, positions and broadcasts.
 class TileSourceEmitter {
 public:
   explicit TileSourceEmitter(Kernel &kernel)
@@ -96,8 +96,8 @@ void TileSourceEmitter::emitIota(IotaOp op) {
   program.setRegisters(op.getResult(), std::move(values));
 }
 
-/// For each register of the result that of the source with the same
-/// coordinates; none where one has none.
+/// For each register of the result, the register of the source with the same
+/// coordinates; none if one has no match.
 static std::optional<SmallVector<int64_t>>
 matchRegisters(const TileLayout &source, const TileLayout &result,
                llvm::function_ref<TileLayout::Coordinates(int64_t)> getKept) {
@@ -120,7 +120,7 @@ matchRegisters(const TileLayout &source, const TileLayout &result,
   return matches;
 }
 
-/// A tile that will be written before it counts.
+/// Writes a tile that is overwritten before its values matter.
 void TileSourceEmitter::emitEmpty(tensor::EmptyOp op) {
   Type type = getRegisterType(op.getType().getElementType());
   Value anything = b.make<LLVM::UndefOp>(type);

@@ -13,7 +13,8 @@ using namespace nsacc::nsatile;
 
 namespace {
 
-/// Lists of which each lane holds a key, in descending order.
+/// Writes updates of lists in descending order; each lane holds one key of a
+/// list.
 class TopEmitter {
 public:
   explicit TopEmitter(Kernel &kernel)
@@ -22,7 +23,7 @@ public:
   LogicalResult emitTop(TopOp op);
 
 private:
-  /// A list, which changes, and what lanes have for it.
+  /// A list, which changes, and the lanes' candidates for it.
   struct Offer {
     Value *list;
     Value candidate, isBetter;
@@ -56,7 +57,7 @@ static bool isInLanes(const TileLayout &layout) {
   return true;
 }
 
-/// Keys behind the new one move on by a lane, and the last one is lost.
+/// Inserts a key. Keys behind it move on by a lane, and the last one is lost.
 Value TopEmitter::insert(Value list, Value key) {
   Value isFirst = b.make<arith::CmpIOp>(arith::CmpIPredicate::eq,
                                         threads.getLane(), b.i32(0));
@@ -65,8 +66,8 @@ Value TopEmitter::insert(Value list, Value key) {
   return b.make<arith::MaxSIOp>(list, b.make<arith::MinSIOp>(before, key));
 }
 
-/// Each key and that of the lane `distance` further, in order in runs of `run`
-/// lanes, the other way round in every other one.
+/// Orders each key and the key `distance` lanes further: one way in every other
+/// run of `run` lanes, the other way in the rest.
 Value TopEmitter::compareExchange(Value keys, Value distance, Value run,
                                   bool isAscending) {
   auto lacks = [&](Value bit) {
@@ -84,7 +85,7 @@ Value TopEmitter::compareExchange(Value keys, Value distance, Value run,
       other);
 }
 
-/// Keys of runs of `run` lanes that rise and then fall, in order.
+/// Orders keys of runs of `run` lanes that rise and then fall.
 Value TopEmitter::order(Value keys, Value run, Value stages, bool isAscending) {
   return b.createLoop(b.i32(1), b.add(stages, b.i32(1)), b.i32(1), keys,
                       [&](Value stage, Value keys) {
@@ -94,9 +95,10 @@ Value TopEmitter::order(Value keys, Value run, Value stages, bool isAscending) {
                       });
 }
 
-/// Sorts candidates as a bitonic network, the least first. Of these and a
-/// falling list, the greater keys are the greatest of all, in an order that one
-/// more step of a network mends.
+/// Merges candidates into a list. A bitonic network sorts the candidates, the
+/// least first. The greater key of each lane's candidate and its key of the
+/// falling list is one of the greatest. One more step of a network orders
+/// these.
 Value TopEmitter::merge(Value list, Value candidate) {
   constexpr int64_t stages = 5;
   static_assert(int64_t{1} << stages == kWarpSize);
@@ -110,9 +112,9 @@ Value TopEmitter::merge(Value list, Value candidate) {
                b.i32(stages), /*isAscending=*/false);
 }
 
-/// The lanes' candidates that are better, one after the other, those of several
-/// lists side by side: each waits for lanes several times. Where most are
-/// better, as those of a first tile, they are sorted.
+/// Inserts the lanes' better candidates, one after the other; several lists go
+/// side by side, because each insertion waits for lanes several times. If most
+/// candidates are better, as in a first tile, they are sorted instead.
 void TopEmitter::insertAll(ArrayRef<Offer> offers) {
   constexpr int64_t mostInserted = 12;
   SmallVector<Value> words, lists;
@@ -136,7 +138,7 @@ void TopEmitter::insertAll(ArrayRef<Offer> offers) {
     SmallVector<Value> next;
     for (auto [offer, lane, list] : llvm::zip_equal(offers, lanes, lists)) {
       Value key = nvvm::readLane(b, offer.candidate, lane);
-      // Behind a list's last candidate there are those of others.
+      // This list has no more candidates, but others have.
       if (!isOne)
         key = b.select(b.make<arith::CmpIOp>(arith::CmpIPredicate::ult, lane,
                                              b.i32(kWarpSize)),
@@ -149,8 +151,8 @@ void TopEmitter::insertAll(ArrayRef<Offer> offers) {
     *offer.list = list;
 }
 
-/// The register of lists that each warp has of the row that it has a register
-/// of candidates of.
+/// The register of the lists that holds the same row as register `candidate` of
+/// the candidates, in each warp.
 static std::optional<int64_t> findList(const TileLayout &lists,
                                        const TileLayout &candidates,
                                        int64_t candidate) {
@@ -175,7 +177,7 @@ LogicalResult TopEmitter::emitTop(TopOp op) {
   if (!op.getInsert() || !isInLanes(inLists) ||
       layout.getNumThreads() != inLists.getNumThreads())
     return reject(op);
-  // Narrower keys keep their order.
+  // Widening keeps the order of keys.
   Type type = getTile(op.getList()).getElementType(), wide = b.getI64Type();
   auto widen = [&](Value key) {
     return type == wide ? key : b.make<arith::ExtSIOp>(wide, key);

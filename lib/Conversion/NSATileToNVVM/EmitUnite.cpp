@@ -15,7 +15,7 @@ using namespace nsacc::nsatile;
 
 namespace {
 
-/// Words of 32 bits in shared memory, any of which a thread reaches.
+/// 32-bit words in shared memory that every thread can reach.
 class SharedWords {
 public:
   SharedWords(Kernel &kernel, int64_t count)
@@ -30,7 +30,7 @@ public:
   void store(Value word, Value index) {
     b.store(word, getPointer(index), sizeof(int32_t));
   }
-  /// The order of threads doesn't matter to a set of bits.
+  /// Sets bits in a word; the order of threads doesn't matter.
   void addBits(Value bits, Value index) {
     nvvm::addBits(b, getPointer(index), bits);
   }
@@ -45,10 +45,10 @@ private:
   SharedTile tile;
 };
 
-/// Writes one union. Blocks are bits of words, `windowWords` of them at a time;
-/// a block's place among the union's is the number of bits before its own. All
-/// values are the same however threads take turns, and whichever warp writes
-/// those that each computes for itself.
+/// Writes one union. Blocks are bits of words, `windowWords` words at a time. A
+/// block's place in the union is the number of bits before its own. Values
+/// don't depend on the order of threads, and every warp computes the same
+/// values.
 class Union {
 public:
   Union(Kernel &kernel, UniteOp op)
@@ -74,18 +74,20 @@ private:
   static constexpr int64_t windowWords = 512, mostSharedWords = 4096;
   static constexpr int64_t wordBits = UniteOp::wordBits;
 
-  /// An entry of a row's list: its block, counted from the window's first one,
-  /// not below `windowWords` words of them where it is in none of these.
+  /// An entry of a row's list. `block` is relative to the window's first block,
+  /// and isn't below `windowWords` words of blocks if the entry is outside of
+  /// the window.
   struct Entry {
     Value block, row;
   };
   Entry loadEntry(Value index, Value first);
   void forEachEntry(Value first, llvm::function_ref<void(const Entry &)> body);
-  /// A word a lane, of all words of the window.
+  /// Calls `body` for all words of the window, one word for each lane at a
+  /// time.
   Value forEachWord(Value numWords, Value found,
                     llvm::function_ref<Value(Value word, Value found)> body);
   Value countBefore(Value word, Value found);
-  /// Words of the entries from `found` on.
+  /// Calls `body` for the words of the members of entries `found` to `all`.
   void forEachMember(Value found, Value all,
                      llvm::function_ref<void(Value entry, Value word)> body);
   void addMember(Value entry, Value row);
@@ -122,13 +124,13 @@ private:
   SmallVector<Value> offsets, place;
   Value firstToken, end, below, numEntries, lane;
   SharedWords bits, before;
-  /// None where they stand in global memory from the begin.
+  /// None if members are in global memory from the begin.
   std::optional<SharedWords> members;
 };
 
 } // namespace
 
-/// Threads of a warp are in step as it is.
+/// Lets threads meet. A single warp only needs to sync its lanes.
 void Union::meet() {
   if (kernel.threads.getScope().numThreads == kWarpSize)
     nvvm::syncWarp(b);
@@ -165,7 +167,8 @@ Union::Entry Union::loadEntry(Value index, Value first) {
                                          sizeof(int32_t))};
       },
       [&] { return SmallVector<Value>{none}; })[0];
-  // Unsigned, what is negative or before the window is behind it.
+  // As unsigned numbers, negative entries and entries before the window are
+  // behind it.
   Value fits = b.make<arith::CmpIOp>(arith::CmpIPredicate::ult, entry, below);
   return {b.select(fits, b.make<arith::SubIOp>(entry, first), none), row};
 }
@@ -198,7 +201,8 @@ Value Union::forEachWord(Value numWords, Value found,
                       });
 }
 
-/// Of all lanes' words. Gives how many are found with theirs.
+/// Stores the number of bits before each lane's word. Returns the number found
+/// with all lanes' words included.
 Value Union::countBefore(Value word, Value found) {
   Value ownCount = count(bits.load(word)), sum = ownCount;
   for (int64_t distance = 1; distance < kWarpSize; distance *= 2) {
@@ -264,7 +268,7 @@ void Union::write() {
               bits.load(word),
               b.make<arith::SubIOp>(getBit(entry.block), b.i32(1)));
           Value place = b.add(before.load(word), count(earlier));
-          // Whoever else has the block writes the same.
+          // Other threads that have the block write the same.
           b.store(b.add(first, entry.block),
                   globalPointer(op.getBlocks(), place), sizeof(int32_t));
           if (op.getMembers())

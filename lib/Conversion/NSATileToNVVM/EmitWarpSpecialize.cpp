@@ -12,12 +12,13 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
 
-/// Those of a warpgroup that waits and of the one that arrives.
+/// Threads of two warpgroups: the one that waits and the one that arrives.
 static constexpr int64_t kPingPongThreads = 2 * kGroupThreads;
 
 namespace {
 
-/// Makes warps producers and consumers: scopes, registers, barriers, ping-pong.
+/// Turns warps into producers and consumers: scopes, registers, barriers,
+/// ping-pong.
 class WarpSpecializeEmitter {
 public:
   WarpSpecializeEmitter(KernelEmitter &emitter, Kernel &kernel,
@@ -80,9 +81,9 @@ LogicalResult WarpSpecializeEmitter::emitConsumers(WarpSpecializeOp op) {
   return success();
 }
 
-/// One elected thread loads, and the next warp gathers listed rows; the others
-/// of its warpgroup are done. Roles meet at barriers in shared memory alone:
-/// what another one has read or written is nothing to wait for.
+/// Lets one elected thread load and the next warp gather listed rows; the other
+/// warps of that warpgroup are done. Roles meet at barriers in shared memory
+/// alone: no role waits for other accesses of another one.
 LogicalResult WarpSpecializeEmitter::emitProducer(WarpSpecializeOp op,
                                                   Value thread, Value warp) {
   int64_t firstThread = op.getWarps() * kWarpSize;
@@ -113,7 +114,7 @@ LogicalResult WarpSpecializeEmitter::emitWarpSpecialize(WarpSpecializeOp op) {
            << warps << " warps";
   initBarriers(op);
   Value thread = threads.getThread();
-  // The same for all lanes, which branches and descriptors can rely on.
+  // The number is the same for all lanes; branches and descriptors rely on it.
   Value warp = nvvm::broadcastLane(
       b, b.make<arith::ShRUIOp>(threads.getThread(), b.i32(5)));
   Value computes =
@@ -162,7 +163,7 @@ LogicalResult WarpSpecializeEmitter::emitPingPongArrive(PingPongArriveOp op) {
   return success();
 }
 
-/// The next warpgroup may start its products.
+/// Lets the next warpgroup start its products.
 void WarpSpecializeEmitter::arriveAtNext(int64_t groups) {
   Value group = threads.getWarpgroup();
   Value isLast =
@@ -172,7 +173,7 @@ void WarpSpecializeEmitter::arriveAtNext(int64_t groups) {
                       kPingPongThreads);
 }
 
-/// The first warpgroup starts.
+/// Lets the first warpgroup start.
 void WarpSpecializeEmitter::startPingPong(WarpSpecializeOp op) {
   int64_t groups = op.getWarps() / kGroupWarps;
   bool usesPingPong =

@@ -47,7 +47,7 @@ Value FMAProduct::mark(Value value, Value visible) {
     return b.make<arith::TruncFOp>(value.getType(),
                                    mark(narrowing.getIn(), visible));
   Type type = value.getType();
-  // Probabilities are never -0; what else is becomes 0.
+  // Probabilities are never -0; any other -0 becomes 0.
   if (!ptx::isExp2(value))
     value = b.add(value, b.zero(type));
   Value hidden = b.make<arith::ConstantOp>(b.getFloatAttr(type, -0.0));
@@ -84,7 +84,7 @@ Value FMAProduct::load(const SharedTile &tile, Value row, Value column) {
   return element.isF32() ? value : b.make<arith::ExtFOp>(b.getF32Type(), value);
 }
 
-/// The right operand's elements of the thread's columns.
+/// Elements of the right operand for the thread's columns.
 SmallVector<Value> FMAProduct::loadColumns(int64_t firstN, int64_t lastN,
                                            Value k) {
   SmallVector<Value> columns;

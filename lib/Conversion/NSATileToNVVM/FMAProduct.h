@@ -7,8 +7,8 @@
 
 namespace nsacc {
 
-/// How the accumulator of a product is laid out: `numM` times 16 rows of each
-/// warp, `numN` times 8 columns, four registers each.
+/// Layout of a product's accumulator: `numM` times 16 rows of each warp, `numN`
+/// times 8 columns, four registers each.
 struct AccumulatorShape {
   static AccumulatorShape get(mlir::RankedTensorType result);
 
@@ -23,21 +23,21 @@ struct AccumulatorShape {
 };
 
 /// A product by FMA from shared memory, one element of the inner dimension
-/// after the other: exact for f32, and for what is hidden. Nothing in it waits
-/// for another warp.
+/// after the other: exact for f32, and with hidden elements. It never waits for
+/// another warp.
 class FMAProduct {
 public:
   FMAProduct(Kernel &kernel, nsatile::DotOp op, AccumulatorShape shape);
 
-  /// A left operand that says by its sign which zero is hidden, so that nothing
-  /// else has to be kept until it is known whether that matters.
+  /// Marks hidden elements of a left operand by the sign of their zeros. No
+  /// other value has to be kept until it is known whether they matter.
   mlir::Value mark(mlir::Value value, mlir::Value visible);
-  /// Reads a left operand that is in shared memory, or makes room for a copy.
+  /// Sets the left operand: a tile in shared memory, or room for a copy.
   void takeLhs(const SharedTile &tile) { lhs = tile; }
-  /// Brings a left operand there, 16 rows to a warp, which reads its own rows
-  /// alone. What is hidden is -0 there and no visible number is.
+  /// Writes a left operand to shared memory, 16 rows to a warp, which reads
+  /// only its own rows. A hidden element is -0 there, and no visible one is.
   void writeLhs(llvm::ArrayRef<mlir::Value> registers);
-  /// The sums of columns 8 firstN … 8 lastN - 1 that come from `sums`.
+  /// The sums of columns 8 firstN … 8 lastN - 1, added to `sums`.
   llvm::SmallVector<mlir::Value> multiply(llvm::ArrayRef<mlir::Value> sums,
                                           int64_t firstN, int64_t lastN,
                                           bool skipsHidden);

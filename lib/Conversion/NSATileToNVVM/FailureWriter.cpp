@@ -23,8 +23,8 @@ bool FailureWriter::isAlwaysLess(const Number &lhs, const Number &rhs) {
   return lhs.base == rhs.base && lhs.most < rhs.least;
 }
 
-/// Whether the first values that differ are less on the left. Null: `isAlways`
-/// says it, whatever the values are.
+/// Whether the left value is less where the two first differ. Null if the
+/// result doesn't depend on the values: `isAlways` is the result then.
 Value FailureWriter::isLess(const Candidate &lhs, const Candidate &rhs,
                             bool &isAlways) {
   isAlways = false;
@@ -76,8 +76,8 @@ FailureWriter::Candidate FailureWriter::getLess(const Candidate &lhs,
   return less;
 }
 
-/// Neighbours first: values that a whole row shares aren't looked at before
-/// rows are compared.
+/// Finds the least failure; neighbours are compared first. Values that a whole
+/// row shares are only compared between rows.
 FailureWriter::Candidate
 FailureWriter::findLeast(ArrayRef<Candidate> candidates) {
   if (candidates.size() == 1)
@@ -133,7 +133,7 @@ Value FailureWriter::read(int64_t index) {
                               /*alignment=*/8, /*isVolatile=*/true);
 }
 
-/// Before what is read later.
+/// Reads a word of the record before later reads.
 Value FailureWriter::readFirst(int64_t index) {
   return b.make<LLVM::LoadOp>(
       b.getI64Type(), getWord(index), /*alignment=*/8,
@@ -149,9 +149,9 @@ void FailureWriter::write(int64_t index, Value value) {
 }
 
 /// Whether the record holds a lesser failure, without the lock: nearly all
-/// threads of a run that fails are done with that. Others may be writing. The
-/// last value is written first, so each value read here is of the same record
-/// as the one before or of a later one; and records only become less.
+/// threads of a failing run end here. Other threads may be writing. The last
+/// value is written first, so each value read here belongs to the same record
+/// as the previous one or to a later record; and records only become less.
 Value FailureWriter::isBehindRecord() {
   // The clause, the batch row, the token and the head tell most failures
   // apart; more values would cost registers.
@@ -170,7 +170,8 @@ Value FailureWriter::isBehindRecord() {
 }
 
 void FailureWriter::writeRecord() {
-  // A list comes before all that it begins: it ends with what is least.
+  // A list comes before all longer lists that begin with it: it ends with the
+  // least value.
   if (least.size() < NSACC_RT_FAILURE_MAX_VALUES)
     write(NSACC_RT_FAILURE_VALUES + least.size(),
           b.i64(std::numeric_limits<int64_t>::min()));
@@ -180,7 +181,7 @@ void FailureWriter::writeRecord() {
   write(NSACC_RT_FAILURE_COUNT, b.i64(1 + least.size()));
 }
 
-/// One try for the lock; whether it was had.
+/// Tries once to take the lock; returns whether it was taken.
 Value FailureWriter::tryToWrite() {
   Value lock = getWord(NSACC_RT_FAILURE_LOCK);
   Value pair = b.make<LLVM::AtomicCmpXchgOp>(
@@ -198,11 +199,12 @@ Value FailureWriter::tryToWrite() {
   return isMine;
 }
 
-/// A list comes before all that it begins.
+/// Whether the failure is less than the recorded one. A list comes before all
+/// longer lists that begin with it.
 Value FailureWriter::isLessThanRecord() {
   Value count = read(NSACC_RT_FAILURE_COUNT);
   Value isEmpty = compare(arith::CmpIPredicate::eq, count, b.i64(0));
-  // All of the new values are those of the record.
+  // Here all of the new values equal the record's.
   Value isLess =
       compare(arith::CmpIPredicate::ugt, count, b.i64(1 + least.size()));
   Value isFirst = compare(arith::CmpIPredicate::slt, b.i64(assertion),

@@ -8,22 +8,22 @@
 
 namespace nsacc {
 
-/// Code for failures, which no run that goes well comes to
-/// (include/nsacc-rt/failures.h says how records are kept).
+/// Writes code for failures, which a successful run never reaches.
+/// include/nsacc-rt/failures.h describes the records.
 class FailureWriter {
 public:
   FailureWriter(CodeBuilder &b, mlir::Value record, int64_t assertion)
       : b(b), record(record), assertion(assertion) {}
 
-  /// A value that a failure is told with, of 32 or 64 bits; `sum` is what it
-  /// was computed as, without overflow.
+  /// Adds a value of 32 or 64 bits to the next failure; `sum` is the sum that
+  /// it was computed as, without overflow.
   void addValue(mlir::Value value, const IndexSum &sum);
-  /// A failure at one of the elements: the values that were added since the
-  /// last one. Neighbours share most values, which are then compared less
-  /// often; so are sums whose constants say which is less.
+  /// Adds a failure at one of the elements, with the values added since the
+  /// last failure. Neighbours share most values, which are then compared less
+  /// often. Sums aren't compared if their constants say which is less.
   void add(mlir::Value isFailure);
-  /// Waits for the record and writes the least failure into it, unless what is
-  /// there is less.
+  /// Waits for the record and writes the least failure into it, unless the
+  /// recorded one is less.
   void write();
 
 private:

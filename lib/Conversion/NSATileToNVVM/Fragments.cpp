@@ -16,15 +16,15 @@ using namespace nsacc::nsatile;
 // Words
 //===----------------------------------------------------------------------===//
 
-/// The f32 that a number of 16 bits was rounded from; null for others.
+/// The f32 that a 16-bit number was rounded from; null for other numbers.
 static Value getWide(Value value) {
   auto narrowing = value.getDefiningOp<arith::TruncFOp>();
   return narrowing && narrowing.getIn().getType().isF32() ? narrowing.getIn()
                                                           : Value();
 }
 
-/// The word of which `half` is the low (0) or the high (1) half; null for
-/// others.
+/// The word that `half` is the low (0) or the high (1) half of; null for other
+/// values.
 static Value getWord(Value half, int64_t index) {
   auto extract = half.getDefiningOp<LLVM::ExtractElementOp>();
   llvm::APInt place;
@@ -40,7 +40,7 @@ Value nsacc::pack(CodeBuilder &b, Value low, Value high) {
   Value lowWord = getWord(low, 0), highWord = getWord(high, 1);
   if (lowWord && lowWord == highWord)
     return lowWord;
-  // Both are rounded at once.
+  // Both are rounded by one instruction.
   Value wideLow = getWide(low), wideHigh = getWide(high);
   Value pair = wideLow && wideHigh
                    ? nvvm::roundPair(b, low.getType(), wideLow, wideHigh)
@@ -84,7 +84,7 @@ SmallVector<Value, 4> FragmentLoader::loadLeft(const SharedTile &tile,
                        16 * step);
   Value row = getLeftRow();
   int64_t firstRow = 16 * warps * m;
-  // Rows beyond the tile's place read its last one.
+  // Rows beyond the tile's place read its last row.
   if (16 * warps * numM > tile.paddedRows) {
     row = b.make<arith::MinUIOp>(b.add(row, b.i32(firstRow)),
                                  b.i32(tile.paddedRows - 1));
@@ -96,7 +96,7 @@ SmallVector<Value, 4> FragmentLoader::loadLeft(const SharedTile &tile,
                             /*count=*/4, /*isTransposed=*/false);
 }
 
-/// The row of the warp's 16 that a lane tells.
+/// The row among the warp's 16 rows that a lane gives the address of.
 Value FragmentLoader::getLeftRow() {
   return b.add(b.mul(threads.getDim(ThreadDim::Warp), b.i32(16)),
                b.make<arith::AndIOp>(threads.getLane(), b.i32(15)));
@@ -110,9 +110,9 @@ void FragmentLoader::storeLeft(const SharedTile &tile, int64_t warps, int64_t m,
       words);
 }
 
-/// Columns `warpColumn` to `warpColumn` + 16 as rows of a left operand, its
-/// columns being 16 rows from `row` on. Lanes tell rows of four matrices of 8
-/// by 8: two side by side, and two below.
+/// Loads columns `warpColumn` to `warpColumn` + 16 as rows of a left operand.
+/// The operand's columns are 16 rows from `row` on. Lanes give the rows of four
+/// matrices of 8 by 8: two side by side, and two below.
 SmallVector<Value, 4> FragmentLoader::loadColumns(const SharedTile &tile,
                                                   Value warpColumn,
                                                   int64_t row) {
@@ -127,7 +127,7 @@ SmallVector<Value, 4> FragmentLoader::loadColumns(const SharedTile &tile,
   Value chunk =
       b.add(Value(b.make<arith::DivUIOp>(warpColumn, b.i32(chunkColumns))),
             getBit(3));
-  // Columns beyond the tile's place read its last ones.
+  // Columns beyond the tile's place read its last columns.
   chunk = b.make<arith::MinUIOp>(chunk,
                                  b.i32(tile.paddedColumns / chunkColumns - 1));
   Value slab = b.make<arith::DivUIOp>(chunk, b.i32(slabChunks));

@@ -13,28 +13,29 @@ mlir::Value pack(CodeBuilder &b, mlir::Value low, mlir::Value high);
 std::array<mlir::Value, 2> unpack(CodeBuilder &b, mlir::Type element,
                                   mlir::Value word);
 
-/// Loads fragments from tiles that are swizzled for it.
+/// Loads fragments from tiles that are swizzled for this purpose.
 class FragmentLoader {
 public:
   FragmentLoader(CodeBuilder &b, ThreadMap &threads, SharedMemory &shared)
       : b(b), threads(threads), shared(shared) {}
 
-  /// Where a lane's row of a matrix of 8 by 8 begins: row `laneRow` + `row` and
-  /// column 8 `laneChunk` + `column`, `laneChunk` being 0 or 1, `row` a
-  /// multiple of 8 and `column` of 16, or of 8 where `laneChunk` is 0. All that
-  /// differs between fragments, but for one of four patterns of the swizzle, is
-  /// in the instruction.
+  /// Address of a lane's row of an 8 by 8 matrix: row `laneRow` + `row` and
+  /// column 8 `laneChunk` + `column`. `laneChunk` is 0 or 1, `row` a multiple
+  /// of 8, and `column` a multiple of 16, or of 8 if `laneChunk` is 0. Apart
+  /// from one of four patterns of the swizzle, all differences between
+  /// fragments are in the instruction.
   mlir::Value getPointer(const SharedTile &tile, mlir::Value laneRow,
                          mlir::Value laneChunk, int64_t row, int64_t column);
-  /// The left operand's 16 columns from 16 `step` on, of the warp's rows in the
-  /// `m`th of `numM` times `warps` x 16 rows. The tile is that operand
-  /// transposed if so said.
+  /// Loads 16 columns of the left operand from column 16 `step` on, in the
+  /// `m`th of the tile's `numM` parts of `warps` x 16 rows: the warp's own
+  /// rows. With `isTransposed`, the tile is that operand transposed.
   llvm::SmallVector<mlir::Value, 4> loadLeft(const SharedTile &tile,
                                              int64_t warps, int64_t numM,
                                              int64_t m, int64_t step,
                                              bool isTransposed = false);
 
-  /// The inverse, of four words: rows have to be within the tile.
+  /// Stores four words as a fragment, the inverse of `loadLeft`. Rows have to
+  /// be within the tile.
   void storeLeft(const SharedTile &tile, int64_t warps, int64_t m, int64_t step,
                  mlir::ValueRange words);
 

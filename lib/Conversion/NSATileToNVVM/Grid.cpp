@@ -8,7 +8,7 @@ using namespace nsacc;
 
 Value Grid::getNumPoints(CodeBuilder &b) const { return b.mul(b.mul(x, y), z); }
 
-/// The point that is `back` from the end of a column.
+/// The point that is `back` points from the end of a column.
 Point Grid::getPoint(CodeBuilder &b, Value back, Value column) const {
   Value last = b.make<arith::SubIOp>(x, b.i32(1));
   return {b.make<arith::SubIOp>(last, back), b.make<arith::RemUIOp>(column, y),
@@ -31,7 +31,7 @@ Point Grid::getSectionPoint(CodeBuilder &b, Value blocks, Value number) const {
   Value points = b.mul(width, x);
   Value first = b.mul(b.make<arith::DivUIOp>(number, points), width);
   Value inSection = b.make<arith::RemUIOp>(number, points);
-  // The last section may be narrower, and behind it there is none.
+  // The last section may be narrower, and no section follows it.
   Value left = b.make<arith::SubIOp>(columns, first);
   width = atLeastOne(b.make<arith::MinUIOp>(width, left));
   Value column = b.add(first, b.make<arith::RemUIOp>(inSection, width));

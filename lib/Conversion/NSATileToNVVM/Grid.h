@@ -12,18 +12,19 @@ namespace nsacc {
 /// A point of a grid.
 using Point = std::array<mlir::Value, 3>;
 
-/// A grid whose size is known at run time; a column of it is one of (y, z).
-/// Under a causal mask the last query tiles have the most to do, so a column's
-/// points are counted from its end.
+/// A grid with a size that is known at run time. A column of it has the points
+/// of one (y, z). Under a causal mask the last query tiles have the most to do,
+/// so a column's points are counted from its end.
 struct Grid {
   mlir::Value x, y, z;
 
   mlir::Value getNumPoints(CodeBuilder &b) const;
-  /// Points one column after the other.
+  /// Point `number` if blocks go through one column after the other.
   Point getPoint(CodeBuilder &b, mlir::Value number) const;
-  /// Points one section of columns after the other, for `blocks` blocks. Steps
-  /// fall about evenly from a column's heaviest point to its lightest, so that
-  /// as many points as two rounds of all blocks last as long as a heaviest one.
+  /// Point `number` if `blocks` blocks go through one section of columns after
+  /// the other. Work falls about evenly from a column's heaviest point to its
+  /// lightest, so that the points of two rounds of all blocks take as long as
+  /// one heaviest point.
   Point getSectionPoint(CodeBuilder &b, mlir::Value blocks,
                         mlir::Value number) const;
 
@@ -31,7 +32,7 @@ private:
   Point getPoint(CodeBuilder &b, mlir::Value back, mlir::Value column) const;
 };
 
-/// A body's arguments are a point.
+/// Maps a body's arguments to a point.
 void mapPoint(ProgramValues &program, mlir::Region &body,
               mlir::ValueRange point);
 

@@ -52,9 +52,9 @@ static char getConstraint(Type type) {
   return type.getIntOrFloatBitWidth() == 16 ? 'h' : 'r';
 }
 
-/// Operands in `text` are $0, …, results first. Constraints of operands follow
-/// from types, but for those tied to result i: `ties[i]` is an operand of the
-/// same register.
+/// Writes inline assembly. Operands in `text` are $0, …, results first.
+/// Constraints of operands follow from types, except for operands tied to a
+/// result: `ties[i]` is in the same register as result i.
 static SmallVector<Value> assemble(CodeBuilder &b, StringRef text,
                                    TypeRange results, ValueRange operands,
                                    ValueRange ties = {},
@@ -146,8 +146,8 @@ static std::string listOperands(size_t first, size_t count) {
   return text + "}";
 }
 
-/// The instructions of a product, whose results are the first `count` operands
-/// of the assembly, by where its other operands are.
+/// The instructions of a product. The first `count` operands of the assembly
+/// are its results; members say where its other operands are.
 namespace {
 struct ProductText {
   const ptx::WarpgroupProduct &product;
@@ -157,7 +157,7 @@ struct ProductText {
 };
 } // namespace
 
-/// Inner elements of one instruction, and of one slab.
+/// Inner elements of one instruction, and instructions of one slab.
 static constexpr int64_t kStep = 16;
 static constexpr int64_t kSlabSteps = nsatile::kSlabColumns / kStep;
 /// Bytes of 16 rows of a slab.
@@ -220,7 +220,8 @@ SmallVector<Value> ptx::startProduct(CodeBuilder &b,
   for (int64_t step = 0; step * kStep < product.inner; ++step)
     text += steps.getStep(step, step == 0 ? "first" : "adds");
   text += "wgmma.commit_group.sync.aligned; }";
-  // A fresh accumulator is written before operands have been read.
+  // The first instruction writes a fresh accumulator before later ones read the
+  // operands.
   return assemble(b, text, SmallVector<Type>(count, b.getF32Type()), operands,
                   product.acc, /*earlyClobber=*/product.acc.empty());
 }

@@ -48,13 +48,13 @@ Value nvvm::getNumBlocks(CodeBuilder &b) {
 
 static Value shuffle(CodeBuilder &b, Value value, Value lane,
                      NVVM::ShflKind kind) {
-  // Lanes beyond the last, or before the first, have none.
+  // Lanes beyond the last, or before the first, have no value.
   Value end = b.i32(kind == NVVM::ShflKind::up ? 0 : 31);
   return b.make<NVVM::ShflOp>(value.getType(), b.i32(-1), value, lane, end,
                               kind, UnitAttr());
 }
 
-/// Of 64 bits one half after the other.
+/// Shuffles a 64-bit value as two halves.
 static Value shuffleHalves(CodeBuilder &b, Value value, Value lane,
                            NVVM::ShflKind kind) {
   Type type = value.getType();
@@ -198,7 +198,7 @@ void nvvm::waitCopies(CodeBuilder &b, int64_t pending) {
 
 void nvvm::copyBoxToShared(CodeBuilder &b, Value address, Value map,
                            ValueRange coordinates, Value barrier) {
-  // A block's own shared memory has the same addresses within its cluster's.
+  // In the cluster's shared memory, a block's own has the same addresses.
   Value target = ::toPointer(b, address, NVVM::NVVMMemorySpace::SharedCluster);
   NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
       b, target, map, coordinates, toPointer(b, barrier),
@@ -260,7 +260,7 @@ SmallVector<Value, 4> nvvm::multiply(CodeBuilder &b, Type element,
                                      ValueRange lhs, ValueRange rhs,
                                      ValueRange sums) {
   bool isBF16 = element.isBF16();
-  // Words of bf16 are integers to the op, those of f16 vectors.
+  // The op takes words of bf16 as integers, words of f16 as vectors.
   auto toOperands = [&](ValueRange words) {
     return llvm::map_to_vector(words, [&](Value word) {
       return isBF16

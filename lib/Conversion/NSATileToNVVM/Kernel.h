@@ -8,27 +8,29 @@
 
 namespace nsacc {
 
-/// What a program says of all of its code, and the target of all programs.
+/// Facts about all of a program's code, and about the target.
 struct KernelFacts {
-  /// Some warps fill circular buffers with bulk copies, the others compute.
+  /// Whether some warps fill circular buffers with bulk copies while the others
+  /// compute.
   bool isWarpSpecialized = false;
-  /// All products have operands of 16 bits, those that left what it merges,
-  /// too.
+  /// Whether all products have 16-bit operands, also the products that left the
+  /// states which the program merges.
   bool multipliesIn16Bits = false;
-  /// Of a multiprocessor, which warp-specialized programs divide up.
+  /// Number of registers of a multiprocessor, which warp-specialized programs
+  /// divide up.
   int64_t numRegisters = 0;
 
   static KernelFacts get(nsatile::ProgramOp program, int64_t numRegisters);
 };
 
-/// Parameters that aren't the program's own; null where there are none.
+/// Parameters that aren't arguments of the program; null if there are none.
 struct HostParameters {
   mlir::Value failureRecord, tileCounter, raised, firstZ;
   llvm::DenseMap<mlir::Attribute, mlir::Value> tensorMaps;
 };
 
-/// The parts that emitters work with. Each emitter takes references to those
-/// that it uses, and to no others.
+/// The parts that emitters work with. Each emitter takes references only to the
+/// parts that it uses.
 struct Kernel {
   /// Code goes to the end of `entry`.
   Kernel(mlir::Block *entry, nsatile::ProgramOp program, int64_t sharedLimit,
@@ -47,7 +49,7 @@ struct Kernel {
   CopyGroups copies{b};
   Synchronizer sync{b, threads, copies};
   SharedTiles sharedTiles{b, threads, program, shared, sync};
-  /// Bulk copies of results may be under way.
+  /// Whether bulk copies of results may be under way.
   bool hasBulkStores = false;
 };
 

@@ -9,32 +9,32 @@
 
 namespace nsacc {
 
-/// Writes the ops of a program, one after the other, as what a thread does with
-/// its registers: a table of emitters by type of op, which are in files of
-/// their own. Control flow stays `scf`, scalar arithmetic `arith`.
+/// Writes the ops of a program, one after the other, as code of one thread on
+/// its registers: a table of emitters by type of op. The emitters are in
+/// separate files. Control flow stays `scf`, scalar arithmetic `arith`.
 class KernelEmitter {
 public:
   explicit KernelEmitter(Kernel &kernel);
 
-  /// Member functions of `family` write ops of the types that they take. They
-  /// give nothing, or a LogicalResult.
+  /// Adds member functions of `family` as emitters of the ops that they take.
+  /// They return nothing or a LogicalResult.
   template <typename Family, typename... Results, typename... Ops>
   void add(std::shared_ptr<Family> family, Results (Family::*...emit)(Ops)) {
     (addOne(family, emit), ...);
   }
-  /// For ops that have no emitter of their own.
+  /// Sets the emitter of ops without another emitter.
   void setOthers(std::function<mlir::LogicalResult(mlir::Operation *)> emit) {
     others = std::move(emit);
   }
 
-  /// Everything but the terminator.
+  /// Writes all ops of a block but the terminator.
   mlir::LogicalResult emitBlock(mlir::Block &block);
-  /// All ops of the producer's or the consumers' region, which have no
+  /// Writes all ops of the producer's or the consumers' region, which has no
   /// terminator.
   mlir::LogicalResult emitPartition(mlir::Region &partition);
-  /// An op at its place in the code.
+  /// Writes an op at its place in the code.
   mlir::LogicalResult emitNext(mlir::Operation &op);
-  /// An op once more, at another place.
+  /// Writes an op again, at another place.
   mlir::LogicalResult emitAgain(mlir::Operation &op);
 
 private:
@@ -59,7 +59,7 @@ private:
   std::function<mlir::LogicalResult(mlir::Operation *)> others;
 };
 
-/// An error: no emitter writes the op.
+/// Reports an error: no emitter writes the op.
 mlir::LogicalResult reject(mlir::Operation *op);
 
 //===-- Families of emitters ----------------------------------------------===//
@@ -83,7 +83,8 @@ void addTileSources(KernelEmitter &emitter, Kernel &kernel);
 void addTop(KernelEmitter &emitter, Kernel &kernel);
 void addUnions(KernelEmitter &emitter, Kernel &kernel);
 void addWarpgroupProducts(KernelEmitter &emitter, Kernel &kernel);
-/// For warp-specialized programs, whose circular buffers are `buffers`.
+/// Adds the emitter for warp-specialized programs; their circular buffers are
+/// `buffers`.
 void addWarpSpecialize(KernelEmitter &emitter, Kernel &kernel,
                        std::shared_ptr<BulkCircularBuffers> buffers);
 

@@ -38,11 +38,11 @@ void KernelParameters::addHostParameters() {
     repairs |= isa<RepairOp>(op);
   });
   hasCounter = hasTiles || repairs;
-  // Points that a counter hands out are no blocks of a grid.
+  // A counter hands out the points: the grid has no z to begin with.
   hasFirstZ &= !hasCounter;
   hasRaised = raises || repairs;
-  // All threads copy where the program isn't warp-specialized, and a warp's do
-  // where a list names rows.
+  // No map is needed where threads copy themselves: in programs that aren't
+  // warp-specialized, and in loads of listed rows.
   program.walk([&](ProducerLoadOp load) {
     if (load->getParentOfType<WarpSpecializeOp>() && !load.isListed())
       tensorMaps.insert(getTensorMap(load));
@@ -60,7 +60,7 @@ void KernelParameters::addHostParameters() {
 }
 
 int64_t KernelParameters::countBytes() const {
-  // Maps stand last, and are as large as their alignment asks for.
+  // Maps come last, and their size is a multiple of their alignment.
   constexpr int64_t pointerBytes = 8, mapBytes = 128;
   int64_t bytes = 0, numMaps = tensorMaps.size();
   for (Type type : ArrayRef(types).drop_back(numMaps)) {

@@ -9,23 +9,24 @@
 
 namespace nsacc {
 
-/// Those of a program's arguments, taken apart, and behind them what else the
-/// host gives.
+/// A kernel's parameters: the program's arguments, taken apart, and behind them
+/// further parameters that the host passes.
 class KernelParameters {
 public:
   explicit KernelParameters(nsatile::ProgramOp program);
 
-  /// `values` are the kernel's arguments.
+  /// Maps the program's arguments to `values`, the kernel's arguments.
   void map(Kernel &kernel, mlir::ValueRange values);
-  /// What they take.
+  /// Bytes that the parameters take.
   int64_t countBytes() const;
-  /// How memory that arguments point to is used.
+  /// Sets attributes that say how memory of arguments is used.
   void setAttributes(mlir::LLVM::LLVMFuncOp function);
-  /// Of the launch, for what isn't one of the program's arguments.
+  /// Descriptions for the launch of parameters that aren't arguments of the
+  /// program.
   mlir::ArrayAttr getHostParameters();
 
   llvm::SmallVector<mlir::Type> types;
-  /// The program marks rows for a later one, or is the one that computes them
+  /// Whether the program marks rows for a later one, or computes marked rows
   /// again.
   bool raises = false, repairs = false;
 

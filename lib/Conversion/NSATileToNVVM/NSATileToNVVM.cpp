@@ -24,7 +24,7 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
 
-/// Threads of the program's layouts, or of what has no tiles in registers.
+/// Threads of the program's layouts, or of code without tiles in registers.
 static FailureOr<int64_t> getThreads(ProgramOp program) {
   int64_t threads = 0, others = kWarpSize;
   WalkResult result = program.walk([&](Operation *op) {

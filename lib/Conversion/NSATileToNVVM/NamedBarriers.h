@@ -7,14 +7,14 @@
 
 namespace nsacc {
 
-/// The hardware's barriers in warp-specialized programs; 0 is that of all
-/// threads. `kResult` and `kPingPong` are those of the first warpgroup, others
-/// follow.
+/// The hardware's barriers in warp-specialized programs. Barrier 0 is for all
+/// threads. `kResult` and `kPingPong` are the first warpgroup's; the other
+/// warpgroups' follow.
 namespace namedBarriers {
 constexpr int64_t kConsumers = 1, kProducer = 2, kResult = 3, kPingPong = 8;
 } // namespace namedBarriers
 
-/// Threads of the warps that fill circular buffers.
+/// Number of threads of the warps that fill circular buffers.
 constexpr int64_t kProducerThreads = 128;
 
 } // namespace nsacc

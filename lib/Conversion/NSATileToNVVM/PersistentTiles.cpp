@@ -15,8 +15,8 @@ PersistentTiles::PersistentTiles(KernelEmitter &emitter, Kernel &kernel)
       program(kernel.program), shared(kernel.shared), sync(kernel.sync),
       host(kernel.host) {}
 
-/// Of consumers' tile and the next one; where points are told ahead, of the one
-/// behind it, too.
+/// Creates a queue for the consumers' point and the next one. If points are
+/// sent ahead, it has room for the one after that, too.
 void PersistentTiles::createQueue() {
   queue.emplace(b, threads, shared, tellsAhead ? 3 : 2);
 }
@@ -44,7 +44,7 @@ PersistentTiles::emitReaders(TilesOp op,
   OpBuilder::InsertionGuard guard(b);
   Block *asking = b.createBlock(&loop.getBefore(), {}, words, locs);
   ValueRange point = asking->getArguments();
-  // What the loop counts is the same for all lanes if all end together.
+  // The loop's values are the same for all lanes if all lanes end together.
   Value goesOn = nvvm::anyLane(b, queue->isPoint(point[0]));
   scf::ConditionOp::create(b, goesOn, point);
   Block *doing = b.createBlock(&loop.getAfter(), {}, words, locs);
@@ -59,7 +59,7 @@ PersistentTiles::emitReaders(TilesOp op,
   return success();
 }
 
-/// The last op with a loop in it; what stands behind it writes results.
+/// The last op with a loop in it; the code behind it writes results.
 static Operation *findLastLoop(Block &block) {
   for (Operation &op : llvm::reverse(block))
     if (hasLoop(&op))
@@ -67,10 +67,11 @@ static Operation *findLastLoop(Block &block) {
   return nullptr;
 }
 
-/// What comes from the thread's number is computed once more for each tile.
-/// LLVM would take addresses of results out of the loop over tiles, and loops
-/// over keys have no registers to keep them in. The next point is heard behind
-/// the loops, while results are computed: it may still be on its way.
+/// Writes a consumers' tile. Values that depend on the thread's number are
+/// computed again for each tile: LLVM would move addresses of results out of
+/// the loop over tiles, and loops over keys have no registers to keep them in.
+/// The next point is received behind the loops, while results are computed: it
+/// may still be on its way.
 FailureOr<Point> PersistentTiles::emitConsumersTile(TilesOp op) {
   threads.forgetLanes();
   Block &body = op.getBody().front();
@@ -92,7 +93,8 @@ FailureOr<Point> PersistentTiles::emitConsumersTile(TilesOp op) {
   return next;
 }
 
-/// The next point is on its way, as the producer tells it before it loads.
+/// Writes a gathered tile. The next point is already on its way: the producer
+/// sends it before it loads.
 FailureOr<Point> PersistentTiles::emitGatheredTile(TilesOp op) {
   if (failed(emitter.emitPartition(op.getBody())))
     return failure();
@@ -100,8 +102,8 @@ FailureOr<Point> PersistentTiles::emitGatheredTile(TilesOp op) {
   return queue->hear();
 }
 
-/// What comes from the point, which is read again, is computed once more from
-/// here on, too; what was loaded by it is kept.
+/// Reads the point again, and lets values computed from it be computed again
+/// from here on. Loaded values are kept.
 LogicalResult PersistentTiles::forgetPoint(TilesOp op, Operation &last) {
   mapPoint(program, op.getBody(), queue->read());
   queue->release();
@@ -121,8 +123,9 @@ LogicalResult PersistentTiles::forgetPoint(TilesOp op, Operation &last) {
 // The producer
 //===----------------------------------------------------------------------===//
 
-/// Divisions of the numbers of points are the producer's, which has the time.
-/// Where it tells ahead, it tells a point before it loads the tile before it.
+/// Writes the producer's loop. The producer has time to divide the numbers of
+/// points. If it sends ahead, it sends a point before it loads the previous
+/// tile.
 LogicalResult PersistentTiles::emitProducer(TilesOp op) {
   Grid grid = {program.lookup(op.getX()), program.lookup(op.getY()),
                program.lookup(op.getZ())};
@@ -134,7 +137,7 @@ LogicalResult PersistentTiles::emitProducer(TilesOp op) {
     return queue->tell(
         point, b.make<arith::CmpIOp>(arith::CmpIPredicate::ult, number, total));
   };
-  // Each tile asks once, so that the counter ends at 0 again.
+  // Each tile asks once, so that the counter ends at 0.
   auto ask = [&]() -> Value {
     Value asked = nvvm::countUp(b, host.tileCounter,
                                 b.make<arith::SubIOp>(total, b.i32(1)));

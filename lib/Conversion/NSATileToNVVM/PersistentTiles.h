@@ -13,14 +13,14 @@ class PersistentTiles {
 public:
   PersistentTiles(KernelEmitter &emitter, Kernel &kernel);
 
-  /// Before warps part; `init` by one thread.
+  /// Creates the queue before warps part; one thread calls `init`.
   void createQueue();
   void init(int64_t readingWarps) const { queue->init(readingWarps); }
   mlir::LogicalResult emitTiles(nsatile::TilesOp op);
-  /// A warp gathers listed rows: points are told as early as they are known, so
-  /// that it can be ahead of consumers.
+  /// Says that a warp gathers listed rows: points are sent as early as they are
+  /// known, so that this warp can be ahead of consumers.
   void tellAhead() { tellsAhead = true; }
-  /// The producer's tiles are those of this warp from here on.
+  /// Says whether the following code is for the warp that gathers.
   void setGathering(bool gathering) { isGathering = gathering; }
 
 private:
@@ -28,7 +28,7 @@ private:
   emitReaders(nsatile::TilesOp op,
               llvm::function_ref<mlir::FailureOr<Point>()> emitTile);
   mlir::FailureOr<Point> emitGatheredTile(nsatile::TilesOp op);
-  /// Gives the point behind this one.
+  /// Returns the next point.
   mlir::FailureOr<Point> emitConsumersTile(nsatile::TilesOp op);
   mlir::LogicalResult forgetPoint(nsatile::TilesOp op, mlir::Operation &last);
   mlir::LogicalResult emitProducer(nsatile::TilesOp op);

@@ -27,8 +27,8 @@ struct Buffer {
   mlir::MemRefType type;
 };
 
-/// Scalars, buffers and tiles in registers, by the program's values. It writes
-/// no code.
+/// Scalars, buffers and tiles in registers, by the program's values. The class
+/// writes no code.
 class ProgramValues {
 public:
   void map(mlir::Value from, mlir::Value to) { scalars.map(from, to); }
@@ -45,20 +45,20 @@ public:
     return buffers.find(value)->second;
   }
 
-  /// What each thread has of a tile, in the order of the layout's registers.
+  /// A thread's values of a tile, in the order of the layout's registers.
   llvm::ArrayRef<mlir::Value> getRegisters(mlir::Value tile) const {
     return registers.at(tile.getAsOpaquePointer());
   }
   void setRegisters(mlir::Value tile, llvm::SmallVector<mlir::Value> values) {
     registers[tile.getAsOpaquePointer()] = std::move(values);
   }
-  /// Of a type that has one; read once.
+  /// Layout of a type that has one; computed once.
   const nsatile::TileLayout &getLayout(mlir::RankedTensorType tile);
 
 private:
   mlir::IRMapping scalars;
   llvm::DenseMap<mlir::Value, Buffer> buffers;
-  // References into these stay valid.
+  // std::map: references to its elements stay valid.
   std::map<const void *, llvm::SmallVector<mlir::Value>> registers;
   std::map<const void *, nsatile::TileLayout> layouts;
 };

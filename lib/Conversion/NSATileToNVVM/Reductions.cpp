@@ -14,7 +14,7 @@ Value nsacc::combine(CodeBuilder &b, ReduceKind kind, Value lhs, Value rhs,
                      bool ignoresNaN) {
   if (kind == ReduceKind::Sum)
     return b.make<arith::AddFOp>(lhs, rhs);
-  // The hardware has both; upstream writes arith's as comparisons.
+  // The hardware has both; upstream lowers arith's maxima to comparisons.
   if (ignoresNaN)
     return b.make<LLVM::MaxNumOp>(lhs, rhs);
   return b.make<LLVM::MaximumOp>(lhs, rhs);

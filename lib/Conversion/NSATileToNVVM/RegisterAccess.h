@@ -9,9 +9,9 @@
 
 namespace nsacc {
 
-/// Both have two ways, one of which is chosen when the kernel runs: vectors
-/// where the tile is within its limits and aligned, else elements one by one,
-/// each tested. Who waits for whom is the caller's business.
+/// Both functions write two variants, chosen at run time: vectors if the tile
+/// is within its limits and aligned, else elements that are tested one by one.
+/// The caller has to synchronize.
 llvm::SmallVector<mlir::Value> loadRegisters(CodeBuilder &b, ThreadMap &threads,
                                              ProgramValues &program,
                                              nsatile::LoadOp op);

@@ -98,7 +98,7 @@ SmallVector<Value> RegisterLoad::load() {
   if (groups.front().count > 1)
     isFast = b.both(isFast, access.getAligned(vectorBytes));
   access.forgetNested();
-  // Few elements aren't worth two ways.
+  // A second variant doesn't pay for few elements.
   if (groups.front().count == 1 && groups.size() <= 2)
     return loadElements();
   SmallVector<Type> types(layout.getNumRegisters(), element);

@@ -11,7 +11,7 @@ using namespace nsacc;
 using namespace nsacc::nsatile;
 
 /// Whether each thread holds pairs of 16-bit neighbours of a product's result,
-/// and the four lanes of a row 32 of its columns in whole groups of 8.
+/// and the four lanes of a row hold 32 of its columns in whole groups of 8.
 static bool hasQuads(RankedTensorType type, const TileLayout &layout) {
   constexpr int64_t columns = 32;
   Attribute encoding = type.getEncoding();
@@ -29,8 +29,9 @@ static bool hasQuads(RankedTensorType type, const TileLayout &layout) {
   });
 }
 
-/// Four lanes hold a word each of four groups. Afterwards each has all words of
-/// one group: lane t has those that were `words[t]`, by lane.
+/// Lets each of four lanes gather one group. Before, each lane holds a word of
+/// each of four groups. Afterwards lane t holds all lanes' words `words[t]`, in
+/// the order of lanes.
 static std::array<Value, 4> gatherGroup(CodeBuilder &b, Value lane,
                                         std::array<Value, 4> words) {
   auto hasBit = [&](int64_t bit) -> Value {
@@ -38,7 +39,8 @@ static std::array<Value, 4> gatherGroup(CodeBuilder &b, Value lane,
                                  Value(b.make<arith::AndIOp>(lane, b.i32(bit))),
                                  b.i32(0));
   };
-  // Each of two lanes gives away the word that belongs to the other's groups.
+  // Each of two lanes gives away the word that belongs to the other lane's
+  // groups.
   auto exchange = [&](Value isUpper, int64_t bit, Value low, Value high) {
     Value kept = b.select(isUpper, high, low);
     Value given = b.select(isUpper, low, high);
@@ -96,7 +98,7 @@ private:
 
 } // namespace
 
-/// Pairs of registers 4 apart are neighbours in a row.
+/// Stores one vector. Pairs of registers 4 apart are neighbours in a row.
 void RegisterStore::storeQuad(int64_t first, Value lane, Value column) {
   constexpr int64_t distance = 4;
   std::array<Value, 4> words;
@@ -110,8 +112,8 @@ void RegisterStore::storeQuad(int64_t first, Value lane, Value column) {
   b.store(vector, access.getPointer(coordinates), getVectorBytes());
 }
 
-/// Stores of 4 bytes, half a sector of each row, took 2.4 % of the time at
-/// D 256 (H200).
+/// Stores all registers by quads. With stores of 4 bytes, which are half a
+/// sector of each row, stores took 2.4 % of the time at D 256 (H200).
 void RegisterStore::storeQuads() {
   constexpr int64_t block = 16, lowerRows = 2;
   Value lane = threads.getDim(ThreadDim::InGroup);

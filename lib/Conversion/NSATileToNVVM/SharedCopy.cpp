@@ -11,8 +11,8 @@ using namespace nsacc;
 
 namespace {
 
-/// Copies a tile from a buffer to shared memory, and zeros to what is beyond
-/// it.
+/// Copies a tile from a buffer to shared memory, with zeros for elements beyond
+/// the limits.
 class SharedCopy {
 public:
   SharedCopy(CodeBuilder &b, const ThreadMap &threads,
@@ -23,8 +23,9 @@ public:
                source.dims, source.steps, source.type.getShape(), source.rows),
         columns(llvm::alignTo(tile.paddedColumns, getPerChunk())) {}
 
-  /// Rows begin at multiples of 16 bytes wherever the tile is, which is the
-  /// same for all steps of a loop, and tiles at the buffer's first element.
+  /// Whether rows begin at multiples of 16 bytes for every place of the tile,
+  /// so that the answer is the same for all steps of a loop, and whether tiles
+  /// begin at the buffer's first element.
   Value canCopyChunks() {
     if (!access.isContiguous || source.type.getRank() < 1)
       return {};
@@ -36,7 +37,7 @@ public:
     return b.both(aligned, starts);
   }
 
-  /// 16 bytes at a time; elements beyond a limit are filled with zeros.
+  /// Copies 16 bytes at a time, with zeros for elements beyond a limit.
   void copyChunks() {
     if (int64_t rows = getRowsOfRound())
       return copyRows(rows);
@@ -82,14 +83,15 @@ private:
   int64_t getPerChunk() const { return 16 / tile.elementBytes; }
   int64_t getChunksOfRow() const { return columns / getPerChunk(); }
 
-  /// Rows that all threads copy at once, where each thread's chunk is the same
-  /// one of its row each time, in memory and under the swizzle; else 0.
+  /// Number of rows that all threads copy at once, if each thread's chunk has
+  /// the same place in its row each time, in memory and under the swizzle; else
+  /// 0.
   int64_t getRowsOfRound() const {
     constexpr int64_t swizzledRows = 8, mostRounds = 32;
     int64_t numThreads = threads.getScope().numThreads,
             perRow = getChunksOfRow();
     int64_t rows = numThreads / perRow;
-    // Rows of a tile of tokens and heads: whole tokens at once.
+    // Rows of a tile of tokens and heads: a round has whole tokens.
     int64_t inner = 1;
     ArrayRef<int64_t> shape = source.type.getShape();
     if (shape.size() > 1)
@@ -101,8 +103,8 @@ private:
     return isSame && isWhole && shape.size() > 1 ? rows : 0;
   }
 
-  /// Pointers and addresses go on by the same distance each time; those of
-  /// listed rows are looked up.
+  /// Copies rows. Pointers and addresses advance by the same distance each
+  /// round; listed rows are looked up.
   void copyRows(int64_t rowsOfRound) {
     Value perRow = b.i32(getChunksOfRow()), thread = threads.getThread();
     Value row = b.make<arith::DivUIOp>(thread, perRow);
@@ -136,12 +138,12 @@ private:
     access.forgetNested();
   }
 
-  /// Nothing is read where no bytes are inside.
+  /// Copies one chunk. Nothing is read if no bytes are inside.
   void copyChunk(Value pointer, Value target, Value inside, Value bytes) {
     nvvm::copyChunk(b, target, pointer, b.select(inside, bytes, b.i32(0)));
   }
 
-  /// Of the chunk at a column, those within the limit.
+  /// Number of bytes within the limit of the chunk at a column.
   Value getBytes(Value column) {
     const TileAccess::Dim &last = access.tileDims.back();
     if (last.isInside && columns == tile.columns)
@@ -157,12 +159,12 @@ private:
     return b.mul(left, b.i32(tile.elementBytes));
   }
 
-  /// Every row and place in it, dealt out to threads.
+  /// Calls `body` for every row and place in it, shared out to threads.
   void forEachPlace(Value thread, int64_t perRow, int64_t unrolled,
                     llvm::function_ref<void(Value, Value)> body) {
     int64_t numThreads = threads.getScope().numThreads;
     int64_t total = tile.paddedRows * perRow;
-    // Several entries of a list are on their way at once.
+    // Loads of several entries of a list are under way at once.
     int64_t together =
         access.isListed() && total % (4 * numThreads) == 0 ? 4 : 1;
     auto visit = [&](Value round) {
@@ -213,7 +215,7 @@ private:
     return inside;
   }
 
-  /// So many rows of the first dimension behind the coordinates.
+  /// Pointer to the coordinates, `step` rows of the first dimension further.
   Value getPointer(ArrayRef<Value> coordinates, int64_t step = 0) {
     SmallVector<IndexSum> sums;
     for (Value coordinate : coordinates)
@@ -230,7 +232,7 @@ private:
   SharedTile tile;
   TileAccess access;
   int64_t columns;
-  /// Elements of a row that are inside.
+  /// The first column of a row that isn't inside.
   Value end;
 };
 

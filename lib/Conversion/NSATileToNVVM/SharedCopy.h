@@ -10,9 +10,9 @@
 
 namespace nsacc {
 
-/// What a copy reads.
+/// Source of a copy.
 struct CopySource {
-  /// What `nsatile.load` and `nsatile.producer_load` say.
+  /// The source of an `nsatile.load` or `nsatile.producer_load`.
   template <typename OpTy>
   CopySource(OpTy op, mlir::RankedTensorType type, const ListedRows &rows = {})
       : buffer(op.getBuffer()), offsets(op.getOffsets()),
@@ -27,8 +27,8 @@ struct CopySource {
   ListedRows rows;
 };
 
-/// All threads copy a tile from a buffer to shared memory, and zeros to what is
-/// beyond it. True where copies may be under way then.
+/// Lets all threads copy a tile from a buffer to shared memory, with zeros for
+/// elements beyond the limits. Returns whether copies may be under way.
 bool copyToShared(CodeBuilder &b, const ThreadMap &threads,
                   const ProgramValues &program, SharedMemory &shared,
                   const CopySource &source, const SharedTile &tile);

@@ -173,7 +173,7 @@ Value SharedMemory::loadElement(const SharedTile &tile,
 
 Value SharedMemory::loadElementIf(Value condition, const SharedTile &tile,
                                   ValueRange coordinates, Value other) {
-  // Any place of the tile will do for what isn't taken.
+  // If the element isn't taken, any place of the tile will do.
   SmallVector<Value> places;
   for (Value coordinate : coordinates)
     places.push_back(b.select(condition, coordinate, b.i32(0)));

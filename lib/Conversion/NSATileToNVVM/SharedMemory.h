@@ -10,65 +10,65 @@
 
 namespace nsacc {
 
-/// Of a barrier in shared memory.
+/// Bytes of a barrier in shared memory.
 constexpr int64_t kBarrierBytes = 8;
 
 /// A tile in shared memory.
 struct SharedTile : nsatile::SharedShape {
   mlir::RankedTensorType type;
   int64_t offset = 0;
-  /// Bytes behind `offset`, where the place is known at run time only; else
-  /// null.
+  /// Bytes behind `offset` if the place is only known at run time, else null.
   mlir::Value place = {};
-  /// False where the place outlives the tile.
+  /// False if the place outlives the tile.
   bool isOwner = true;
-  /// A circular buffer sees to it that threads meet before it is written again.
+  /// Whether a circular buffer makes threads meet before the place is written
+  /// again.
   bool isGuarded = false;
 
   static SharedTile get(mlir::RankedTensorType type);
 };
 
-/// Gives out places, and says where elements of tiles are in them. Who may read
-/// and write them when is none of its business.
+/// Allocates places in shared memory, and computes addresses of tiles'
+/// elements. Synchronization is up to the callers.
 class SharedMemory {
 public:
-  /// No more than `limit` bytes are for what the program can do without.
+  /// `limit` bounds the bytes for optional uses.
   SharedMemory(CodeBuilder &b, int64_t limit);
 
   //===-- Places ----------------------------------------------------------===//
 
-  /// The first free place, as bytes from the begin of shared memory. Messages
-  /// say of which tiles it is.
+  /// The first free place, as byte offset from the begin of shared memory.
+  /// Messages name `tile`.
   int64_t allocate(int64_t bytes, mlir::RankedTensorType tile = {});
-  /// A place that nothing had before: who writes it need not ask who reads.
+  /// A place that nothing has used before: writing it needs no synchronization
+  /// with readers.
   int64_t allocateUnused(int64_t bytes, mlir::RankedTensorType tile = {});
-  /// Barriers of all circular buffers stand side by side, and are never given
-  /// back.
+  /// Places for barriers. Barriers of all circular buffers are side by side,
+  /// and are never released.
   int64_t allocateBarriers(int64_t count);
   void release(int64_t offset);
   int64_t getPeak() const { return peak; }
-  /// What takes the most where the most is taken: "147456 for tiles of
-  /// 128x576xbf16, …"
+  /// The largest uses at the peak: "147456 for tiles of 128x576xbf16, …"
   std::string describePeak() const;
   bool hasRoom(int64_t bytes) const { return peak + bytes <= limit; }
 
   //===-- Addresses -------------------------------------------------------===//
 
-  /// As an integer of 32 bits, as instructions take it.
+  /// The address as a 32-bit integer, the form that instructions take.
   mlir::Value getAddress(int64_t offset);
-  /// A pointer, `more` (null: 0) bytes beyond `offset`.
+  /// A pointer to `more` (null: 0) bytes behind `offset`.
   mlir::Value getPointer(mlir::Value offset, mlir::Value more);
   mlir::Value getPointer(const SharedTile &tile, mlir::Value byteOffset);
 
   //===-- Elements --------------------------------------------------------===//
 
-  /// Bytes from a tile's begin to an element.
+  /// Byte offset of an element in a tile.
   mlir::Value getByteOffset(const SharedTile &tile, mlir::Value row,
                             mlir::Value column);
   mlir::Value getElementPointer(const SharedTile &tile,
                                 mlir::ValueRange coordinates);
   mlir::Value loadElement(const SharedTile &tile, mlir::ValueRange coordinates);
-  /// The element where `condition` holds, else `other`; without a branch.
+  /// The element if `condition` holds, else `other`; without a branch.
   mlir::Value loadElementIf(mlir::Value condition, const SharedTile &tile,
                             mlir::ValueRange coordinates, mlir::Value other);
 
@@ -82,10 +82,10 @@ private:
 
   CodeBuilder &b;
   mlir::Value base;
-  /// Taken now, and where the most was.
+  /// Places that are taken now, and that were taken at the peak.
   std::vector<Place> places, fullest;
   int64_t peak = 0, limit;
-  /// Room for barriers that has none yet.
+  /// Unused room for barriers.
   int64_t nextBarrier = 0, barrierBytesLeft = 0;
 };
 

@@ -19,7 +19,7 @@ void SharedTiles::release(const SharedTile &tile) {
 }
 
 /// Whether an op behind `op` in its block reads the tile or a reshape of it, or
-/// waits for a product that does.
+/// waits for a product that reads it.
 static bool isReadBehind(Operation *op, Value tile) {
   Block *block = op->getBlock();
   SmallVector<Value> aliases = {tile};
@@ -40,7 +40,7 @@ void SharedTiles::releaseDead(Operation *op) {
     if (tile.getParentBlock() == op->getBlock() && !isReadBehind(op, tile))
       dead.push_back(tile);
   for (Value tile : dead) {
-    // A reshape's place is its source's.
+    // A reshape shares its source's place.
     if (!tile.getDefiningOp<ReshapeOp>())
       release(get(tile));
     places.erase(tile);

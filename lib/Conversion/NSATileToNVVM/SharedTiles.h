@@ -8,7 +8,7 @@
 
 namespace nsacc {
 
-/// The places of the program's tiles, and tiles' ways between registers and
+/// The places of the program's tiles, and moves of tiles between registers and
 /// shared memory.
 class SharedTiles {
 public:
@@ -21,17 +21,17 @@ public:
 
   SharedTile allocate(mlir::RankedTensorType tile);
   void release(const SharedTile &tile);
-  /// Gives places back that no later op of the block reads. Uses in nested
-  /// regions count as those of the op of this block that they stand in.
+  /// Releases places that no later op of the block reads. A use in a nested
+  /// region counts as a use by the op of this block that contains it.
   void releaseDead(mlir::Operation *op);
 
   void write(const SharedTile &tile, mlir::RankedTensorType type,
              llvm::ArrayRef<mlir::Value> values);
-  /// A tile, or the part of one that begins at `offsets`.
+  /// Reads a tile, or the part of one that begins at `offsets`.
   llvm::SmallVector<mlir::Value> read(const SharedTile &tile,
                                       mlir::RankedTensorType type,
                                       llvm::ArrayRef<mlir::Value> offsets = {});
-  /// A copy of a register tile in shared memory, written and ready to be read.
+  /// Copies a register tile to shared memory, ready to be read.
   SharedTile spill(mlir::Value tile);
 
 private:

@@ -17,9 +17,8 @@ Value SoftmaxMath::isEqual(Value x, float value) {
   return b.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, x, b.f32(value));
 }
 
-/// 0 for a maximum that is infinite. Where only -inf is to be right, a bound
-/// that no finite score of use is below does it, too, and takes one
-/// instruction.
+/// 0 for an infinite maximum. If only -inf has to be right, a lower bound below
+/// all useful finite scores does the same, in one instruction.
 Value SoftmaxMath::getReference(Value max) {
   constexpr float least = -0x1p126f;
   if (assumesFinite && seesAll)
@@ -34,9 +33,9 @@ Value SoftmaxMath::getShift(Value max) {
   return b.make<arith::NegFOp>(b.mul(getReference(max), b.f32(kLog2E)));
 }
 
-/// The old maximum is rounded as the shift is: where the two are the same, the
-/// decay is 1. A fused product would leave the shift's rounding error, which
-/// adds up over the steps.
+/// The old maximum's product is rounded like the shift: if the two maxima are
+/// equal, the decay is 1. A fused product would leave the shift's rounding
+/// error, which adds up over the steps.
 Value SoftmaxMath::getDecay(Value old, Value max, Value shift) {
   if (assumesFinite)
     return ptx::exp2(b, b.add(b.mul(old, b.f32(kLog2E)), shift));

@@ -37,7 +37,7 @@ SoftmaxOrder nsacc::getSoftmaxOrder(SoftmaxUpdateOp op,
   return SoftmaxOrder::Together;
 }
 
-/// No key is hidden by a mask.
+/// Whether scores are a product's result: no mask hides a key.
 static bool isProduct(Value tile) {
   return isa_and_present<DotOp, DotWaitOp>(tile.getDefiningOp());
 }
@@ -92,12 +92,13 @@ void SoftmaxUpdate::update(size_t row, Value greatest) {
   shifts.push_back(looks ? b.select(looks, shift, least) : shift);
 }
 
-/// Whether a row takes part; null where all do.
+/// Whether a row takes part; null if all rows do.
 Value SoftmaxUpdate::isLooking(size_t row) {
   return op.getRows() ? program.getRegisters(op.getRows())[row] : Value();
 }
 
-/// An exponent of -inf does it for finite scores.
+/// Sets probabilities of a row that doesn't take part to 0. For finite scores,
+/// an exponent of -inf already does this.
 void SoftmaxUpdate::hide(size_t row) {
   Value looks = isLooking(row);
   if (!looks || op->hasAttr(kAssumesFiniteAttrName))
@@ -127,9 +128,9 @@ Value SoftmaxUpdate::addUp(size_t row) {
 // Steps
 //===----------------------------------------------------------------------===//
 
-/// Lets ptxas compute `values` in front of what comes next: it doesn't move
-/// them over a branch that depends on them. What that leads to is never run: no
-/// sum of theirs is the greatest number.
+/// Lets ptxas compute `values` before the following code: it doesn't move them
+/// over a branch that depends on them. The branch is never taken: no sum of
+/// theirs is the greatest number.
 static void computeFirst(CodeBuilder &b, ArrayRef<Value> values) {
   Value sum = combineAll(b, ReduceKind::Sum, values);
   Value isGreatest = b.make<arith::CmpFOp>(
@@ -139,9 +140,10 @@ static void computeFirst(CodeBuilder &b, ArrayRef<Value> values) {
 
 /// Sets the probabilities of scores, given with their rows. One fused product
 /// leaves the rounding error of the maximum's product with log2(e). Every
-/// weight of a row has it, so that it cancels; but that of a large maximum is
-/// beyond what powers of 2 there are. A program that assumes finite numbers
-/// marks such rows (nsatile-assume-finite), others take the distance first.
+/// weight of a row has the same error, so it cancels. For a large maximum,
+/// though, the error is beyond the range of powers of 2. A program that assumes
+/// finite numbers marks such rows (nsatile-assume-finite); others take the
+/// distance first.
 void SoftmaxUpdate::raise(ArrayRef<std::pair<int64_t, size_t>> elements) {
   SmallVector<Value> references;
   Value isLarge;

@@ -8,20 +8,20 @@
 
 namespace nsacc {
 
-/// In which order ptxas is to compute a step: as the schedule says, or as its
-/// `auto` stands for.
+/// The order in which ptxas is to compute a step: the schedule's, or the choice
+/// for `auto`.
 ///
 /// Rows one after the other need the fewest registers; together they don't wait
-/// for their own chains. A chain of sums that begins with the decay lets ptxas
-/// compute it before the other exponentials, and fill the time they take with
-/// what it scales: three warpgroups are 2 % faster, two 1 % slower (H200). Two
-/// warpgroups have registers for the maxima of many keys in front of all
-/// exponentials, while the product before is still under way: 1 to 3 % (D 128,
-/// H200). Three are up to 3 % slower.
+/// for their own chains. If a chain of sums begins with the decay, ptxas can
+/// compute it before the other exponentials and fill their time with the
+/// products that it scales: three warpgroups are 2 % faster, two 1 % slower
+/// (H200). Two warpgroups have registers for the maxima of many keys in front
+/// of all exponentials, while the previous product is still under way: 1 to 3 %
+/// faster (D 128, H200). Three are up to 3 % slower.
 nsatile::SoftmaxOrder getSoftmaxOrder(nsatile::SoftmaxUpdateOp op,
                                       const KernelFacts &facts);
 
-/// Writes one step. Rows are by the registers of the maxima.
+/// Writes one step. Rows are numbered by the registers of the maxima.
 class SoftmaxUpdate {
 public:
   SoftmaxUpdate(Kernel &kernel, nsatile::SoftmaxUpdateOp op);
@@ -29,7 +29,7 @@ public:
 
 private:
   mlir::Value getGreatest(llvm::ArrayRef<int64_t> members);
-  /// The new maximum, shift of exponents and decay of a row.
+  /// Computes the new maximum, shift of exponents and decay of a row.
   void update(size_t row, mlir::Value greatest);
   mlir::Value isLooking(size_t row);
   void hide(size_t row);
@@ -46,8 +46,8 @@ private:
   SoftmaxMath math;
   const nsatile::TileLayout &matrix;
   llvm::SmallVector<llvm::SmallVector<int64_t>> rows;
-  /// A scale that is known; 0: it isn't, or isn't positive. A positive one can
-  /// wait: the greatest stays the greatest.
+  /// The scale if it is a known positive constant, else 0. Scaling by a
+  /// positive constant can wait: the greatest score stays the greatest.
   double factorOfScale = 0;
   mlir::Value scale, least, factor;
   llvm::SmallVector<mlir::Value> scores, probs, maxima, shifts, sums, decays;

@@ -33,7 +33,8 @@ bool Synchronizer::Accesses::meet(const SharedAccess &access) const {
   });
 }
 
-/// Threads meet before they read what others wrote, or write what others read.
+/// Whether threads have to meet: before they read what others wrote, or write
+/// what others read.
 bool Synchronizer::Accesses::meet(const GlobalAccess &access) const {
   return llvm::any_of(global, [&](const GlobalAccess &other) {
     return access.buffer == other.buffer && (access.isWrite || other.isWrite);
@@ -114,7 +115,7 @@ void Synchronizer::endRound(Round outer) {
   if (copies.areUnderWay() || llvm::any_of(pending.shared, isMet) ||
       llvm::any_of(pending.global, isMet))
     barrier();
-  // The loop may not run at all: its barriers are none of the body around.
+  // The loop may not run at all: its barriers don't count for the outer body.
   if (!outer.hasMet)
     outer.opening.insert(opening);
   opening = std::move(outer.opening);

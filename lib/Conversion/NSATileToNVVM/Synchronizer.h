@@ -9,14 +9,15 @@
 
 namespace nsacc {
 
-/// Puts a barrier before an access only if it meets another one since the last
-/// barrier, of the same bytes or buffer, one of both a write.
+/// Puts a barrier before an access only if it conflicts with an access since
+/// the last barrier: one of the same bytes or buffer, if either of the two is a
+/// write.
 class Synchronizer {
 public:
   Synchronizer(CodeBuilder &b, const ThreadMap &threads, CopyGroups &copies)
       : b(b), threads(threads), copies(copies) {}
 
-  /// All threads of the scope wait for each other.
+  /// Lets all threads of the scope wait for each other.
   void barrier();
   void beforeRead(const SharedTile &tile);
   void beforeWrite(const SharedTile &tile);
@@ -32,13 +33,13 @@ public:
     bool isWrite;
     bool operator==(const GlobalAccess &) const = default;
   };
-  /// True where threads have to meet before the access, which the caller sees
-  /// to.
+  /// Whether threads have to meet before the access. The caller then makes them
+  /// meet.
   bool mustMeetBefore(const SharedAccess &access);
   void add(const SharedAccess &access);
 
-  /// Each once; of global memory, those of buffers that the program both reads
-  /// and writes.
+  /// Each access once. Global accesses are listed only for buffers that the
+  /// program both reads and writes.
   struct Accesses {
     std::vector<SharedAccess> shared;
     std::vector<GlobalAccess> global;
@@ -49,27 +50,26 @@ public:
   };
   /// Accesses since the last barrier.
   struct Pending : Accesses {
-    /// All ways here from the begin of a loop's body pass a barrier.
+    /// Whether all ways here from the begin of a loop's body pass a barrier.
     bool hasMet = true;
   };
   const Pending &getPending() const { return pending; }
-  /// Code of another branch is written from here on.
+  /// Continues with the code of another branch.
   void setPending(Pending next) { pending = std::move(next); }
-  /// Another way comes here, with these.
+  /// Joins another way that comes here with these accesses.
   void join(const Pending &other);
 
-  /// What is known of the loop around, while the code of a loop's body is
-  /// written.
+  /// Facts about the outer loop, kept while an inner loop's body is written.
   struct Round {
     Accesses opening;
     bool hasMet;
   };
   Round beginRound();
-  /// Threads meet at the body's end if what this round left is met by the next
-  /// one's accesses in front of its first barrier.
+  /// Makes threads meet at the body's end if the accesses that this round
+  /// leaves conflict with accesses in front of the next round's first barrier.
   void endRound(Round outer);
-  /// What follows is another point of the grid, which neither reads nor writes
-  /// what this one did.
+  /// Forgets global accesses: the following code is for another point of the
+  /// grid, which neither reads nor writes what this one did.
   void forgetGlobal() { pending.global.clear(); }
 
 private:

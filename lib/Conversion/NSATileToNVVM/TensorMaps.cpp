@@ -40,8 +40,8 @@ TensorMapAttr nsacc::getTensorMap(ProducerLoadOp op) {
                       op.getSteps().value_or(ArrayRef<int64_t>()));
 }
 
-/// The store's tile, buffer and rows; without a map where `reason` says why
-/// bulk copies can't write it.
+/// The store's tile, buffer and rows. Without a map if bulk copies can't write
+/// it: `reason` then says why.
 static BulkStore examine(StoreOp op, StringRef &reason) {
   RankedTensorType type = getTile(op.getTile());
   auto buffer = dyn_cast<BlockArgument>(op.getBuffer());
@@ -86,8 +86,8 @@ static BulkStore examine(StoreOp op, StringRef &reason) {
     return fail("the size of the buffer's rows isn't a multiple of 8");
   if (memref.getStridesAndOffset().first.back() != 1)
     return fail("the buffer's rows aren't contiguous");
-  // A warpgroup's rows are a box: all of the inner dimensions, some of the
-  // outermost.
+  // A warpgroup's rows are a box: all of the inner dimensions, and a part of
+  // the outermost.
   ArrayRef<int64_t> outer = type.getShape().drop_back();
   int64_t inner = ShapedType::getNumElements(outer.drop_front());
   if (kGroupRows % inner != 0)

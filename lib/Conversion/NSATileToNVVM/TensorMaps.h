@@ -9,27 +9,28 @@
 
 namespace nsacc {
 
-/// The bytes of 64 columns of 16 bits, which bulk copies and products of a
+/// Bytes of 64 columns of 16 bits: the width that bulk copies and products of a
 /// warpgroup swizzle.
 constexpr int64_t kSlabRowBytes = 2 * nsatile::kSlabColumns;
 
-/// Boxes of `sizes` along the buffer's dimensions `dims`, of every so many
-/// elements if there are steps.
+/// A map with boxes of `sizes` along the buffer's dimensions `dims`; `steps`
+/// are the distances between elements, if given.
 nsatile::TensorMapAttr getTensorMap(mlir::BlockArgument buffer,
                                     llvm::ArrayRef<int64_t> dims,
                                     llvm::ArrayRef<int64_t> sizes,
                                     llvm::ArrayRef<int64_t> steps = {});
-/// Of the buffer that `nsatile.producer_load` reads.
+/// The map of the buffer that `nsatile.producer_load` reads.
 nsatile::TensorMapAttr getTensorMap(nsatile::ProducerLoadOp op);
 
-/// How a warpgroup's rows of a result go to memory as one box.
+/// A store of a warpgroup's rows of a result as one box.
 struct BulkStore {
-  /// None where the rows aren't a box, or the buffer's aren't 16 bytes apart.
+  /// None if the rows aren't a box, or the distance of the buffer's rows isn't
+  /// a multiple of 16 bytes.
   static std::optional<BulkStore> get(nsatile::StoreOp op);
-  /// Why there is none for the op; empty where there is one.
+  /// Reason why the op has no bulk store; empty if it has one.
   static llvm::StringRef explainNone(nsatile::StoreOp op);
 
-  /// Of shared memory, for the whole tile.
+  /// Bytes of shared memory for the whole tile.
   int64_t getBytes() const;
 
   int64_t rows, columns, warps;

@@ -70,8 +70,8 @@ Value TileAccess::getFirst(Dim &dim, Value base) {
   return first;
 }
 
-/// The list's element for a row; of one beyond the limit any, since its address
-/// is computed before anyone asks.
+/// The list's element for a row. For a row beyond the limit it is an arbitrary
+/// element: its address is computed before the check.
 Value TileAccess::getListedRow(const IndexSum &coordinate) {
   Value &row = listed[{coordinate.base, coordinate.offset}];
   if (row)
@@ -162,7 +162,7 @@ Value TileAccess::getAlwaysAligned(int64_t bytes) {
     if (static_cast<int64_t>(index) == lastDim)
       continue;
     Value distance = b.mul(stride, size);
-    // Rows that aren't there have addresses, too.
+    // Rows beyond the limit have addresses, too.
     bool isAcross =
         llvm::any_of(llvm::zip_equal(tileDims, shape), [&](const auto &entry) {
           const auto &[dim, tileSize] = entry;

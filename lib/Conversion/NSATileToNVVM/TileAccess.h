@@ -8,14 +8,14 @@
 
 namespace nsacc {
 
-/// The address of an element, given by 32-bit indices.
+/// The address of an element at 32-bit indices.
 mlir::Value getElementPointer(CodeBuilder &b, const Buffer &buffer,
                               mlir::ValueRange indices);
 
-/// A list in memory that names a tile's rows; null: they are neighbours.
+/// A list in memory that names a tile's rows; null: the rows are neighbours.
 struct ListedRows {
   ListedRows() = default;
-  /// What `nsatile.load` and `nsatile.store` say.
+  /// The list of an `nsatile.load` or `nsatile.store`.
   template <typename OpTy>
   explicit ListedRows(OpTy op)
       : list(op.getList()), place(op.getPlace()), divisor(op.getDivisor()) {}
@@ -25,8 +25,8 @@ struct ListedRows {
   int64_t divisor = 1;
 };
 
-/// Elements of a load's or a store's tile: their addresses and whether they are
-/// within its limits.
+/// Elements of a load's or a store's tile: their addresses, and whether they
+/// are within the limits.
 class TileAccess {
 public:
   TileAccess(CodeBuilder &b, const ProgramValues &program, mlir::Value buffer,
@@ -34,20 +34,21 @@ public:
              llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<int64_t> steps,
              llvm::ArrayRef<int64_t> shape, const ListedRows &rows = {});
 
-  /// Null: always.
+  /// Whether an element is within the limits; null: always.
   mlir::Value getInside(llvm::ArrayRef<IndexSum> coordinates);
   mlir::Value getInside(unsigned dim, const IndexSum &coordinate);
   /// Whether every element is within the limits; null: always.
   mlir::Value getAllInside();
   mlir::Value getPointer(llvm::ArrayRef<IndexSum> coordinates);
-  /// Whether rows begin at multiples of so many bytes.
+  /// Whether rows begin at multiples of `bytes` bytes.
   mlir::Value getAligned(int64_t bytes);
-  /// Whether those of all tiles with this one's last offset do. A dimension of
-  /// size 1 may have any stride where tiles have one index of it.
+  /// Whether the rows of all tiles with this tile's last offset do. A dimension
+  /// of size 1 may have any stride if tiles have one index along it.
   mlir::Value getAlwaysAligned(int64_t bytes);
-  /// A pointer some elements on.
+  /// A pointer that is `elements` elements further.
   mlir::Value advance(mlir::Value pointer, mlir::Value elements);
-  /// Values that were computed in a branch can't be used behind it.
+  /// Forgets values that were computed in a branch: code behind it can't use
+  /// them.
   void forgetNested() {
     for (Dim &dim : tileDims) {
       dim.firsts.clear();
@@ -57,7 +58,7 @@ public:
   }
   bool isListed() const { return list != nullptr; }
 
-  /// Elements of a row are neighbours in memory.
+  /// Whether elements of a row are neighbours in memory.
   bool isContiguous = false;
   mlir::Value pointer;
 
@@ -78,7 +79,7 @@ private:
   CodeBuilder &b;
   const Buffer &buffer;
   llvm::SmallVector<mlir::Value, 4> origin;
-  /// The buffer's dimension that the tile's last one is.
+  /// The buffer's dimension for the tile's last dimension.
   int64_t lastDim = -1;
   llvm::SmallVector<int64_t, 3> shape;
   const Buffer *list = nullptr;
@@ -92,8 +93,8 @@ struct RegisterGroup {
   int64_t first, count;
 };
 
-/// Groups of the most registers whose elements are aligned to their size, up to
-/// 16 bytes; the same size for all.
+/// Groups of registers with elements that are aligned to the group's size, up
+/// to 16 bytes. All groups have the same, largest possible size.
 llvm::SmallVector<RegisterGroup> getGroups(const nsatile::TileLayout &layout,
                                            int64_t bytes, bool isContiguous);
 

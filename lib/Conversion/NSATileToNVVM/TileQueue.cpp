@@ -9,8 +9,7 @@
 using namespace mlir;
 using namespace nsacc;
 
-/// The producer tells of the next tile while consumers have this one.
-/// What it tells are three words, the first of which is kNoTile at the end.
+/// Bytes of a sent point. It has three words; the first is kNoTile at the end.
 static constexpr int64_t kPointBytes = 4 * sizeof(int32_t), kWordBytes = 4;
 static constexpr int32_t kNoTile = -1;
 
@@ -46,8 +45,8 @@ Point TileQueue::read() const {
   Value slot = queue.getItemAddress(queue.getPlace());
   Value leads = threads.isFirstLane();
   Point point;
-  // The lane that reads is the one that says so. It tells the others: the words
-  // are the same for all lanes, which descriptors and branches can rely on.
+  // Only the lane that releases reads the words. It broadcasts them: they are
+  // the same for all lanes, and descriptors and branches rely on that.
   for (auto [index, word] : llvm::enumerate(point))
     word = nvvm::broadcastLane(
         b, ptx::loadSharedIf(b, b.add(slot, b.i32(index * kWordBytes)), leads));

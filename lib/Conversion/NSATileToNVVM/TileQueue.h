@@ -9,23 +9,25 @@
 
 namespace nsacc {
 
-/// Of blocks that take one point of the grid after the other: the producer asks
-/// for the next one and tells it while consumers have this one.
+/// A queue of points for blocks that take one point of the grid after the
+/// other. The producer asks for the next point and sends it while consumers
+/// have the current one.
 class TileQueue {
 public:
   TileQueue(CodeBuilder &b, ThreadMap &threads, SharedMemory &shared,
             int64_t stages);
 
-  /// By one thread, before warps part.
+  /// Initializes the queue; called by one thread before warps part.
   void init(int64_t consumerWarps) const { queue.init(consumerWarps); }
-  /// The producer tells a point, or that there is none where `isThere` doesn't
-  /// hold; gives what it told.
+  /// Sends a point from the producer, or the end if `isThere` is false. Returns
+  /// the sent words.
   Point tell(Point point, mlir::Value isThere) const;
-  /// Whether what was told is a point, by its x, and not the end of all.
+  /// Whether the sent words are a point, by its x, and not the end.
   mlir::Value isPoint(mlir::Value x) const;
-  /// Consumers wait for the next point; `release` once it isn't read any more.
+  /// Waits for the next point in consumers; `release` follows once it isn't
+  /// read any more.
   Point hear() const;
-  /// The point that was heard.
+  /// Reads the received point.
   Point read() const;
   void release() const;
 

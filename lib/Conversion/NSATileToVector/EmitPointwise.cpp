@@ -1,9 +1,9 @@
 //===- EmitPointwise.cpp - Ops that go over the same elements -------------===//
 //
-// Elementwise ops whose results are kept, gathers and assertions go over
-// elements one by one. Those of one shape wait for each other and share a loop:
-// a formula's code has as many loops as it has shapes, not as it has ops, and
-// what one op computes the next one has in a register.
+// Elementwise ops with results that are kept, gathers and assertions go over
+// elements one by one. Ops of one shape wait for each other and share a loop: a
+// formula's code has one loop for each shape, not for each op, and an op finds
+// its operands in registers.
 //
 //===----------------------------------------------------------------------===//
 
