@@ -7,18 +7,18 @@
 
 namespace nsacc {
 
-/// Tests assertions of one shape, all in one loop that only notes whether
-/// they hold. Another one, which no run that goes well comes to, tells which
-/// don't, and where.
+/// Tests assertions of one shape, all in one loop that only records whether
+/// they hold. A second loop, which a successful run never reaches, reports the
+/// failing ones and their elements.
 class AssertionChecker {
 public:
-  /// Writes what stands before the loop.
+  /// Writes the code in front of the loop.
   AssertionChecker(TileEmitter &emitter,
                    llvm::SmallVector<nsatile::AssertOp> given);
 
-  /// Within the loop.
+  /// Writes the tests; called within the loop.
   void check(VectorReader &reader, int64_t width);
-  /// Behind it.
+  /// Writes the second loop; called behind the first.
   void report(llvm::ArrayRef<int64_t> shape);
 
 private:

@@ -62,7 +62,8 @@ void AssertionChecker::report(ArrayRef<int64_t> shape) {
   });
 }
 
-/// Values that assertions share, such as positions, are stored once.
+/// Reports failures at a point. Values that assertions share, such as
+/// positions, are stored once.
 void AssertionChecker::reportAt(ValueRange point) {
   VectorReader reader(emitter, point, 1);
   SmallVector<Value> stored(AssertOp::maxValues);

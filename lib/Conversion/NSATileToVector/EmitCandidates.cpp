@@ -14,7 +14,7 @@ static constexpr int64_t kDigits = int64_t{1} << kDigitBits;
 
 namespace {
 
-/// The lists of a program's rows in its scratch memory.
+/// The lists of a program's rows in scratch memory.
 class CandidateLists {
 public:
   CandidateLists(TileEmitter &emitter, const TileEmitter::Candidates &lists)
@@ -29,11 +29,12 @@ public:
 private:
   using Fold = llvm::function_ref<SmallVector<Value>(Value, ValueRange)>;
 
-  /// Leaves the `kept` greatest of a row's `count` keys, which are more.
+  /// Cuts a row's `count` keys to the `kept` greatest; `count` is greater than
+  /// `kept`.
   void cut(Value row, Value count, Value kept);
   Value findFloor(Value row, Value count, Value kept);
   void countDigits(Value row, Value count, Value floor, Value shift);
-  /// Adds a vector's keys that aren't below the floor behind `count` others.
+  /// Appends a vector's keys that aren't below the floor behind `count` others.
   Value append(Value keys, int64_t width, Value floor, Value row, Value count);
   void forEachRow(llvm::function_ref<void(Value)> body) {
     emitter.forEach(lists.type.getRows(), body);
@@ -109,7 +110,7 @@ void CandidateLists::clear(int64_t floor) {
   });
 }
 
-/// Most vectors have no key that gets in.
+/// Appends keys. Most vectors have no key that gets in.
 Value CandidateLists::append(Value keys, int64_t width, Value floor, Value row,
                              Value count) {
   Value isIn =
@@ -125,7 +126,7 @@ Value CandidateLists::append(Value keys, int64_t width, Value floor, Value row,
           store(keys, lists.keys, {row, count});
           return {make<arith::AddIOp>(count, index(1))};
         }
-        // The builder that takes no attribute swaps its last operands.
+        // The builder without the attribute swaps the op's last operands.
         vector::CompressStoreOp::create(builder, loc, lists.keys,
                                         ValueRange{row, count}, isIn, keys,
                                         /*alignment=*/IntegerAttr());
@@ -140,7 +141,7 @@ Value CandidateLists::append(Value keys, int64_t width, Value floor, Value row,
       [&] { return SmallVector<Value>{count}; })[0];
 }
 
-/// A list that has no room for a tile's keys is cut first.
+/// Offers keys. A list without room for a tile's keys is cut first.
 void CandidateLists::offer(Value keys, int64_t columns) {
   int64_t keep = lists.type.getKeep(), room = lists.type.getRoom();
   forEachRow([&](Value row) {
@@ -172,7 +173,8 @@ void CandidateLists::countDigits(Value row, Value count, Value floor,
                   [&](Value digit) { store(index(0), lists.digits, digit); });
   fold(index(0), count, index(1), {}, [&](Value place, ValueRange) {
     Value key = load(lists.keys, {row, place});
-    // Of keys that have the floor's digits above this one, which it has not.
+    // Counts the keys that share the floor's higher digits. The floor's own
+    // digit is 0 here.
     Value differing =
         make<arith::ShRUIOp>(make<arith::XOrIOp>(key, floor), shift);
     when(compare(arith::CmpIPredicate::ult, differing, i64(kDigits)), [&] {
@@ -185,8 +187,8 @@ void CandidateLists::countDigits(Value row, Value count, Value floor,
   });
 }
 
-/// Digit by digit from the highest one, until all keys that have the same ones
-/// are taken: `kept` keys aren't below the result.
+/// Finds the floor digit by digit, from the highest on, until all keys with the
+/// same digits are taken: then `kept` keys aren't below the result.
 Value CandidateLists::findFloor(Value row, Value count, Value kept) {
   Type indexType = builder.getIndexType(), i64Type = builder.getI64Type();
   SmallVector<Type> types = {i64Type, i64Type, indexType};
@@ -203,8 +205,8 @@ Value CandidateLists::findFloor(Value row, Value count, Value kept) {
   Value floor = doing->getArgument(0), shift = doing->getArgument(1),
         wanted = doing->getArgument(2);
   countDigits(row, count, floor, shift);
-  // From the greatest digit down: the last one that fewer than `wanted` keys
-  // have a greater one than.
+  // Goes from the greatest digit down to the last one with fewer than `wanted`
+  // keys above it.
   SmallVector<Value> found = fold(
       index(0), index(kDigits), index(1), {index(0), index(0), index(0)},
       [&](Value step, ValueRange carried) {
@@ -233,7 +235,8 @@ Value CandidateLists::findFloor(Value row, Value count, Value kept) {
   return loop.getResult(0);
 }
 
-/// In their order; a key's new place isn't behind its old one.
+/// Moves the kept keys together, in order. A key's new place isn't behind its
+/// old one.
 void CandidateLists::cut(Value row, Value count, Value kept) {
   Value floor = findFloor(row, count, kept);
   Value left = fold(index(0), count, index(1), index(0),
@@ -250,7 +253,7 @@ void CandidateLists::choose(Value numbers, std::optional<int64_t> beside) {
   Value keep = index(lists.type.getKeep());
   forEachRow([&](Value row) {
     Value count = load(lists.counts, row);
-    // More than a list keeps, or fewer than none, is what no row asks for.
+    // No row asks for more keys than a list keeps, or for fewer than none.
     Value number = arith::IndexCastOp::create(
         builder, loc, builder.getIndexType(),
         make<arith::MinSIOp>(i64(lists.type.getKeep()),

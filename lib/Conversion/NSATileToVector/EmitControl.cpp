@@ -6,7 +6,8 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
 
-/// Tiles change in place, so loops and branches carry scalars only.
+/// Selects the scalars of values: tiles change in place, so loops and branches
+/// carry scalars only.
 static SmallVector<Value> selectScalars(ValueRange all,
                                         llvm::function_ref<Value(Value)> map) {
   SmallVector<Value> scalars;
@@ -32,7 +33,7 @@ LogicalResult TileEmitter::emitFor(scf::ForOp op) {
       target = allocate(cast<RankedTensorType>(argument.getType()));
     if (getMemory(init.get()) != target)
       copyTile(init.get(), target);
-    // One by one: an insertion moves what an earlier one returned.
+    // One at a time: an insertion moves the value that an earlier one returned.
     memory[argument] = target;
     memory[result] = target;
     targets.back() = target;
@@ -103,7 +104,7 @@ LogicalResult TileEmitter::emitRegion(Region &from, Block *to,
   });
 }
 
-/// Brings yielded tiles into the memory of the results, as if all at once.
+/// Writes yielded tiles to the memory of the results, as if all at once.
 void TileEmitter::emitYield(Operation *yield, ValueRange targets) {
   SmallVector<std::pair<Value, Value>> copies;
   for (auto [tile, target] : llvm::zip_equal(yield->getOperands(), targets)) {

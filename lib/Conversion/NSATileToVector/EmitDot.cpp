@@ -21,7 +21,7 @@ public:
       : emitter(emitter), builder(emitter.getBuilder()), loc(emitter.getLoc()),
         op(op), lhs(lhs), rhs(rhs), result(result), inner(op.getInner()) {}
 
-  /// The rows before `rowEnd`, or all if it is null.
+  /// Writes the rows before `rowEnd`, or all rows if it is null.
   void emitRows(Value column, RegisterBlock block, Value rowEnd) {
     int64_t rows =
         cast<RankedTensorType>(op.getResult().getType()).getDimSize(0);
@@ -29,7 +29,7 @@ public:
     Value blocksEnd = emitter.constant(rows - rest);
     bool endsInBlock = rowEnd && emitter.getRowUnit(rows) % block.rows != 0;
     if (endsInBlock) {
-      // Rows behind the end may be anything, a NaN among it.
+      // Rows behind the end may hold anything, even a NaN.
       Value size = emitter.constant(block.rows);
       Value blocks = arith::DivUIOp::create(builder, loc, rowEnd, size);
       blocksEnd = arith::MulIOp::create(builder, loc, blocks, size);
@@ -77,7 +77,8 @@ private:
                             {at(row, r), at(column, v * block.width)});
   }
 
-  /// 0 · x is 0 for finite x, else NaN; so is their sum.
+  /// Whether all sums are finite: 0 · x is 0 for finite x, else NaN; so is the
+  /// sum of these products.
   Value areFinite(ArrayRef<Value> sums) {
     Type type = sums.front().getType();
     int64_t width =
@@ -103,8 +104,8 @@ private:
                                        isNumber);
   }
 
-  /// One row of the block, in the same order of additions: rows without an
-  /// invisible NaN come out with the same bits.
+  /// Computes one row of the block, in the same order of additions: rows
+  /// without an invisible NaN get the same bits.
   void emitVisible(Value row, Value column, RegisterBlock block) {
     RegisterBlock one = {1, block.vectors, block.width};
     auto loop = scf::ForOp::create(builder, loc, emitter.constant(0),
@@ -151,7 +152,7 @@ private:
 
   SmallVector<Value> emitInnerLoop(Value row, Value column, RegisterBlock block,
                                    ArrayRef<Value> accumulators) {
-    // Enough to hide the loop, little enough to compile fast.
+    // Enough to hide the loop's cost, and few enough to compile fast.
     int64_t unrolled = inner % 4 == 0 ? 4 : inner % 2 == 0 ? 2 : 1;
     auto loop = scf::ForOp::create(builder, loc, emitter.constant(0),
                                    emitter.constant(inner),
@@ -182,8 +183,9 @@ private:
     }
   }
 
-  /// Tiles of all widths give an element the same bits: exp(s - lse) adds up to
-  /// 1 if a program of other tiles computes the scores again.
+  /// Adds a product with one rounding. Tiles of all widths give an element the
+  /// same bits: exp(s - lse) adds up to 1 even if a program with other tiles
+  /// computes the scores again.
   Value multiplyAdd(Value a, Value b, Value sum) {
     if (isa<VectorType>(sum.getType()))
       return vector::FMAOp::create(builder, loc, a, b, sum);
@@ -212,13 +214,14 @@ private:
 
 } // namespace
 
-/// Vectors of a row that divide `available`, as many as leave registers free.
+/// Number of vectors in a row: a divisor of `available` that leaves registers
+/// free.
 static int64_t chooseVectors(int64_t available, int64_t rows,
                              int64_t registers) {
   int64_t vectors = registers / 8;
   while (vectors > 1 && available % vectors != 0)
     --vectors;
-  // Few rows: more vectors keep the multipliers busy instead.
+  // With few rows, more vectors keep the multipliers busy instead.
   while (rows * vectors < registers / 2 && available % (2 * vectors) == 0 &&
          rows * vectors * 2 + 2 * vectors < registers)
     vectors *= 2;

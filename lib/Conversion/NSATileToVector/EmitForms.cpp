@@ -70,7 +70,8 @@ Value TileEmitter::getPacked(Value tile) {
   return memory.lookup(tile);
 }
 
-/// Row i of the result is column i of `rows`, by log2(n) perfect shuffles.
+/// Transposes rows by log2(n) perfect shuffles: row i of the result is column i
+/// of `rows`.
 static SmallVector<Value> transpose(OpBuilder &builder, Location loc,
                                     SmallVector<Value> rows) {
   int64_t n = rows.size();

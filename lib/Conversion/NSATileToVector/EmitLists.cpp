@@ -11,8 +11,8 @@ using namespace nsacc::nsatile;
 
 namespace {
 
-/// Gives the entries of a window of numbers their turns, one after the other: a
-/// counter for each number.
+/// Gives turns to the entries of a window of numbers, one after the other. Each
+/// number has a counter.
 class Counting {
 public:
   template <typename OpTy>
@@ -29,8 +29,8 @@ public:
       offsets.push_back(emitter.lookup(offset));
   }
 
-  /// `start` gives a number's first turn; `visit` is told an entry and its
-  /// turn, `end` a number and how far its turns went.
+  /// `start` returns a number's first turn. `visit` gets an entry and its turn,
+  /// `end` a number and the turn behind its last.
   void run(llvm::function_ref<Value(Value number)> start,
            llvm::function_ref<void(Value entry, Value turn)> visit,
            llvm::function_ref<void(Value number, Value turn)> end) {
@@ -87,7 +87,8 @@ private:
         Value stored = arith::IndexCastOp::create(
             builder, loc, builder.getIndexType(), load(lists, indices));
         Value number = make<arith::SubIOp>(stored, window);
-        // Unsigned, what is negative or before the window is behind it.
+        // As unsigned numbers, negative entries and entries before the window
+        // are behind it.
         Value isInside = arith::CmpIOp::create(
             builder, loc, arith::CmpIPredicate::ult, number, size);
         auto branch = scf::IfOp::create(builder, loc, isInside);
@@ -110,7 +111,7 @@ private:
   SmallVector<Value> offsets;
 };
 
-/// An element of a buffer of numbers, `step` times `index` behind its indices.
+/// Elements of a buffer of numbers, `index` times `step` behind its indices.
 class Elements {
 public:
   Elements(TileEmitter &emitter, Value buffer, ValueRange place, Value step)

@@ -10,7 +10,7 @@ using namespace nsacc::nsatile;
 
 namespace {
 
-/// The part of a buffer that a tile stands for.
+/// The part of a buffer that belongs to a tile.
 class TileAccess {
 public:
   TileAccess(TileEmitter &emitter, Value buffer, ValueRange offsets,
@@ -30,7 +30,7 @@ public:
       bound(index, emitter.lookup(limit));
   }
 
-  /// False when vectors of the tile can't be neighbours in memory.
+  /// False if elements of the tile's vectors can't be neighbours in memory.
   bool mayHaveUnitStride() {
     return !dims.empty() && steps.back() == 1 &&
            dims.back() == static_cast<int64_t>(offsets.size()) - 1 &&
@@ -45,8 +45,7 @@ public:
                    emitter.constant(1));
   }
 
-  /// True when the tile lies within its limits, along all dimensions or the
-  /// last.
+  /// Whether the tile lies within its limits, along all dimensions or the last.
   Value isInside() {
     Value inside = constant(true);
     for (size_t dim = 0; dim < dims.size(); ++dim)
@@ -60,7 +59,7 @@ public:
   }
 
   /// A view of the whole tile with neighbouring columns. Not a memref.subview:
-  /// which of several dimensions of size 1 it drops would be a guess.
+  /// among several dimensions of size 1, it would have to guess which to drop.
   Value view() {
     auto metadata =
         memref::ExtractStridedMetadataOp::create(builder, loc, buffer);
@@ -92,7 +91,7 @@ public:
                                strides));
   }
 
-  /// Visits what lies within the limits: indices of the tile and of the
+  /// Visits the elements within the limits: indices in the tile and in the
   /// buffer, and the width of a vector there.
   using Body = llvm::function_ref<void(ValueRange, ValueRange, int64_t)>;
   void forEachInside(Body body) {
@@ -108,7 +107,7 @@ public:
     forEachElement(body);
   }
 
-  /// In the body of forEachInside: the buffer to access.
+  /// The buffer to access in the body of forEachInside.
   Value getBuffer() const { return buffer; }
 
 private:
@@ -175,8 +174,8 @@ private:
                 emitter.constant(shape[dim])));
   }
 
-  /// Only reached where the last stride is 1. Not a memref.cast: those fold
-  /// into vector.load, which then misses its unit stride.
+  /// Only reached if the last stride is 1. Not a memref.cast: casts fold into
+  /// vector.load, which then misses its unit stride.
   Value castToUnitStride() {
     if (getLastStride() == 1)
       return buffer;
@@ -269,7 +268,7 @@ LogicalResult TileEmitter::emitLoad(LoadOp op) {
     return success();
   }
 
-  // A tile inside of its buffer is read where it is.
+  // A tile inside of its buffer is read in place.
   Value usable = access.both(access.hasUnitStride(), access.isInside());
   MemRefType viewType = access.getViewType();
   auto ifOp = scf::IfOp::create(builder, loc, viewType, usable,

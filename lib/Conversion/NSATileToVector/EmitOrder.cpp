@@ -12,8 +12,8 @@ using namespace nsacc::nsatile;
 
 namespace {
 
-/// A sorted list of the best keys so far, into which others are inserted. In
-/// front of it stands a key that is better than all.
+/// A sorted list of the best keys so far. In front of it is a key that is
+/// better than all.
 class SortedList {
 public:
   SortedList(TileEmitter &emitter, Value memory, int64_t size, Order order)
@@ -44,8 +44,8 @@ public:
     });
   }
 
-  /// list[k] = max(list[k], min(list[k - 1], key)), for all k at once. Most
-  /// keys don't get in: one comparison with the last.
+  /// Inserts a key: list[k] = max(list[k], min(list[k - 1], key)), for all k at
+  /// once. Most keys don't get in: one comparison with the last key shows that.
   void insert(Value added) {
     Value last = emitter.loadVector(memory, emitter.constant(size), 1);
     auto better = order == Order::Descending ? arith::CmpIPredicate::sgt
@@ -55,7 +55,7 @@ public:
                                   /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(ifOp.thenYield());
-    // From the end, so that what is read has not changed yet.
+    // Goes from the end, so that keys are read before they change.
     SmallVector<std::pair<int64_t, int64_t>> vectors = getVectors();
     for (auto [column, width] : llvm::reverse(vectors)) {
       Value mine =
@@ -149,8 +149,8 @@ void TileEmitter::emitTop(TopOp op) {
 
 namespace {
 
-/// Marks the entries of some neighbouring blocks with the rows that have them,
-/// and takes them in order.
+/// Marks the entries of neighbouring blocks with the rows that have them, and
+/// takes them in order.
 class Union {
 public:
   Union(TileEmitter &emitter, UniteOp op)
@@ -226,7 +226,7 @@ private:
         });
   }
 
-  /// Finds the place at which a row's list begins, and whether it has one.
+  /// Finds the begin of a row's list, and whether the row has one.
   std::pair<SmallVector<Value>, Value> findList(Value row) {
     Value heads = constant(op.getHeads());
     Value token = make<arith::DivUIOp>(row, heads);
@@ -283,7 +283,8 @@ private:
     });
   }
 
-  /// How many are found with those of these blocks.
+  /// Takes the marked blocks. Returns the number of entries found so far, these
+  /// blocks included.
   Value take(Value first, Value size, Value found) {
     return createLoop(
         constant(0), size, constant(1), found, [&](Value block, Value found) {
@@ -334,7 +335,7 @@ void TileEmitter::emitUnite(UniteOp op) { Union(*this, op).write(); }
 void TileEmitter::emitExchange(ExchangeOp op) {
   auto type = cast<RankedTensorType>(op.getResult().getType());
   int64_t columns = type.getDimSize(1);
-  // Whole vectors: both are powers of two.
+  // Vectors are whole: both numbers are powers of two.
   int64_t width = std::min(columns, lanes);
   int64_t within = op.getMask() & (width - 1), across = op.getMask() - within;
   SmallVector<int64_t> permutation;

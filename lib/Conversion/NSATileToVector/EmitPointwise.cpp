@@ -79,10 +79,10 @@ LogicalResult TileEmitter::emitLookup(LookupOp op) {
   return success();
 }
 
-/// Writes what has to stand before the code of `op`. A tile that is computed
-/// where it's read has the shape of what it reads: ops that wait can only need
-/// others of their own shape, because a group's code stands before shapes
-/// change.
+/// Writes the pending code that has to come before the code of `op`. A tile
+/// that is computed by its readers has the shape of the tiles that it reads. So
+/// a waiting op only depends on other waiting ops of its own shape: a group's
+/// code comes before shapes change.
 void TileEmitter::emitPendingBefore(Operation *op) {
   if (pending.empty() || canWait(op))
     return;
@@ -98,7 +98,8 @@ void TileEmitter::emitPendingBefore(Operation *op) {
     emitPending();
 }
 
-/// Writes the group that computes `tile`, or what it's computed of.
+/// Writes the group that computes `tile`, or the tiles that it is computed
+/// from.
 void TileEmitter::emitPendingOf(Value tile) {
   ArrayRef<int64_t> shape = getShape(tile);
   auto *group = llvm::find_if(

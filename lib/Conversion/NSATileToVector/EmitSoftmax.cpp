@@ -24,8 +24,8 @@ public:
         max(emitter, Reducer::Kind::MaxIgnoringNaN),
         sum(emitter, Reducer::Kind::Sum) {}
 
-  /// The greatest of the old maximum and the scaled scores. A NaN among them is
-  /// left out: its own probability is NaN and reaches the sum.
+  /// The greatest of the old maximum and the scaled scores. It ignores a NaN
+  /// score: the score's probability is NaN and reaches the sum.
   Value emitMax() {
     Value old = VectorReader(emitter, row, 1).read(op.getMax());
     return max.combine(
@@ -55,7 +55,7 @@ private:
   static constexpr int64_t maxKept = 16;
   bool isKept() const { return columns <= maxKept * emitter.getLanes(); }
 
-  /// Scaled scores stay in registers between the two steps where they fit.
+  /// Keeps scaled scores between the two steps, in registers if they fit.
   void keep(Value scores, Value column) {
     if (isKept())
       kept.push_back(scores);
@@ -67,7 +67,7 @@ private:
                     : emitter.loadVector(probs, {row, column}, width);
   }
 
-  /// What the reader gets after a conversion of the probabilities.
+  /// Converts probabilities as their reader does.
   Value round(Value prob) {
     if (!rounded)
       return prob;
@@ -112,7 +112,8 @@ private:
     return result;
   }
 
-  /// With no vector before it, a rest may still hold a NaN.
+  /// Reduces a vector. Without a whole vector before it, a rest may still hold
+  /// a NaN.
   Value ignoreNaN(Reducer &reducer, Value vector, int64_t width) {
     return reducer.reduce(reducer.combine(vector, reducer.getNeutral(width)));
   }
@@ -131,7 +132,7 @@ private:
 
 } // namespace
 
-/// The type that all readers of a tile convert it to; null if there is none.
+/// The conversion that all readers of a tile share; null if there is none.
 static arith::TruncFOp findRounding(Value probs) {
   if (!probs.hasOneUse())
     return {};
@@ -146,7 +147,7 @@ void TileEmitter::emitSoftmaxUpdate(SoftmaxUpdateOp op) {
   Value decay = allocateResult(op.getDecay());
   Type rounded;
   if (arith::TruncFOp truncate = findRounding(op.getProbs())) {
-    // Rounding twice changes nothing, so the memory serves as both.
+    // Rounding twice changes nothing, so the memory serves both tiles.
     rounded = cast<RankedTensorType>(truncate.getType()).getElementType();
     packedMemory[truncate.getResult()] = probs;
   }
@@ -161,7 +162,7 @@ void TileEmitter::emitSoftmaxUpdate(SoftmaxUpdateOp op) {
   auto select = [&](Value condition, Value yes, Value no) -> Value {
     return arith::SelectOp::create(builder, loc, condition, yes, no);
   };
-  // exp(-inf - 0) is 0 and exp(inf - 0) infinite, where inf - inf were NaN.
+  // exp(-inf - 0) is 0 and exp(inf - 0) infinite; inf - inf would be NaN.
   auto finite = [&](Value max, int64_t width) {
     Value infinite =
         equals(math::AbsFOp::create(builder, loc, max), kInfinity, width);
@@ -180,7 +181,7 @@ void TileEmitter::emitSoftmaxUpdate(SoftmaxUpdateOp op) {
     Value max = loadVector(newMax, row, width);
     Value old = reader.read(op.getMax());
     Value shifted = arith::SubFOp::create(builder, loc, old, max);
-    // Infinities among them: inf - inf were NaN.
+    // Infinities can be equal, too: inf - inf would be NaN.
     Value same = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
                                        old, max);
     Value factor = select(same, real(1.0f, width),
@@ -215,7 +216,8 @@ void TileEmitter::emitSoftmaxFinalize(SoftmaxFinalizeOp op) {
       Value acc = VectorReader(*this, {row, column}, width).read(op.getAcc());
       Value scaled =
           arith::MulFOp::create(builder, loc, acc, splat(inverse, width));
-      // Of a sink of +inf nothing is left but the sign.
+      // An output next to a sink of +inf is 0 with either sign: this drops the
+      // sign.
       scaled = arith::AddFOp::create(builder, loc, scaled, real(0.0f, width));
       Value value = arith::SelectOp::create(builder, loc, empty,
                                             real(0.0f, width), scaled);

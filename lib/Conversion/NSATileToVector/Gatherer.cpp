@@ -11,7 +11,7 @@ Gatherer::Gatherer(TileEmitter &emitter, Value buffer)
     : emitter(emitter), builder(emitter.getBuilder()), loc(emitter.getLoc()),
       type(cast<MemRefType>(buffer.getType())),
       metadata(memref::ExtractStridedMetadataOp::create(builder, loc, buffer)) {
-  // All elements as one row: distances are computed here.
+  // All elements as one row: the distances in it are computed here.
   Value all = emitter.constant(std::numeric_limits<int64_t>::max());
   auto layout =
       StridedLayoutAttr::get(builder.getContext(), ShapedType::kDynamic, {1});
@@ -57,8 +57,8 @@ Value Gatherer::gatherWide(Value distance, VectorType resultType) {
                                   zeros(resultType));
 }
 
-/// One by one and as integers, as long as it goes: LLVM would build vectors
-/// of bf16 from scalars by calls of a library.
+/// Reads elements one by one, and keeps them integers as long as possible: LLVM
+/// would build vectors of bf16 from scalars by calls of a library.
 Value Gatherer::gatherNarrow(Value distance, VectorType resultType) {
   Type bits = builder.getIntegerType(resultType.getElementTypeBitWidth());
   VectorType bitsType = resultType.clone(bits);

@@ -13,7 +13,7 @@ class Gatherer {
 public:
   Gatherer(TileEmitter &emitter, mlir::Value buffer);
 
-  /// `width` elements; a scalar if that is one.
+  /// Reads `width` elements; a scalar for a width of 1.
   mlir::Value gather(llvm::ArrayRef<mlir::Value> indices, int64_t width);
 
 private:

@@ -56,8 +56,8 @@ LiveRows::LiveRows(ProgramOp program) {
       add(region.getArguments());
     add(op->getResults());
   });
-  // Needs only grow, so this ends. Readers stand behind what they read, but for
-  // what loops carry: they are asked first.
+  // Needs only grow, so this ends. Readers come first: they are behind the
+  // tiles that they read, except for tiles that loops carry.
   bool hasChanged = true;
   while (hasChanged) {
     hasChanged = false;
@@ -89,8 +89,8 @@ LiveRows::Need LiveRows::join(ValueRange tiles) const {
   return need;
 }
 
-/// The elements of the dimensions behind the first that are one with it on the
-/// side of more dimensions.
+/// Number of elements of the other dimensions that are merged with the first
+/// one, on the side with more dimensions.
 static int64_t countInner(RankedTensorType expanded,
                           ArrayRef<ReassociationIndices> groups) {
   int64_t inner = 1;
@@ -107,13 +107,15 @@ LiveRows::Need LiveRows::findYielded(OpOperand &use) const {
   return isa<scf::IfOp>(parent) ? join(parent->getResult(index)) : Need::all();
 }
 
-/// A processor ends a program that divides an integer by 0.
+/// Whether an op may end the program: a processor traps when it divides an
+/// integer by 0.
 static bool mayTrap(Operation *op) {
   return isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
              arith::FloorDivSIOp, arith::CeilDivSIOp, arith::CeilDivUIOp>(op);
 }
 
-/// What is not known to go row by row, an address among it, needs all rows.
+/// Rows that a use needs. Uses that may not go row by row, such as addresses,
+/// need all rows.
 LiveRows::Need LiveRows::findNeed(OpOperand &use) const {
   unsigned index = use.getOperandNumber();
   return llvm::TypeSwitch<Operation *, Need>(use.getOwner())

@@ -8,15 +8,15 @@
 
 namespace nsacc {
 
-/// Which of its rows, the elements along its first dimension, a tile needs. The
-/// last tile of a tensor has rows behind the tensor's end: nothing of them is
-/// stored, so that what is computed row by row needn't have them. Of a decode,
-/// that is nearly all of a tile.
+/// Finds the rows that each tile needs; rows are the elements along the first
+/// dimension. The last tile of a tensor has rows behind the tensor's end. They
+/// are never stored, so code that goes row by row needn't compute them. In a
+/// decode, these are nearly all rows of a tile.
 class LiveRows {
 public:
   explicit LiveRows(nsatile::ProgramOp program);
 
-  /// The rows with offset + (start + row) / scale < limit, where start is that
+  /// The rows with offset + (start + row) / scale < limit. `start` is the place
   /// of a part in a larger tile; null for 0.
   struct Bound {
     mlir::Value offset, limit;
@@ -28,14 +28,14 @@ public:
              scale == other.scale && start == other.start;
     }
   };
-  /// Those that some of these tiles need; none where that is all, or tiles
-  /// need different ones. The others needn't have been computed: where code
-  /// goes over them nevertheless, it finds any bits, but no addresses and no
-  /// divisors.
+  /// The rows that at least one of these tiles needs; none if all rows are
+  /// needed, or if tiles need different rows. Other rows needn't be computed:
+  /// code that goes over them nevertheless finds any bits, but no addresses and
+  /// no divisors.
   std::optional<Bound> get(mlir::ValueRange tiles) const;
 
 private:
-  /// What readers of a tile need: nothing yet known of, rows of one bound, or
+  /// Rows that a tile's readers need: none are known yet, rows of one bound, or
   /// all.
   struct Need {
     enum class Kind { None, Some, All } kind = Kind::None;

@@ -42,7 +42,7 @@ struct ConvertNSATileToVector
         return signalPassFailure();
   }
 
-  /// What programs call where a condition doesn't hold.
+  /// Declares the function that programs call if a condition doesn't hold.
   void declareReport() {
     auto builder = OpBuilder::atBlockBegin(getOperation().getBody());
     auto type = builder.getFunctionType(
@@ -63,7 +63,7 @@ struct ConvertNSATileToVector
     auto arguments = entry->getArguments();
     TilePlacement placement(program);
     LiveRows liveRows(program);
-    // AVX-512 has twice the registers, of twice the size.
+    // AVX-512 has twice as many registers, each of twice the size.
     int64_t registers = vectorBits == 512 ? 32 : 16;
     TileEmitter emitter(placement, liveRows, entry, arguments.take_back(3),
                         vectorBits / 32, registers);

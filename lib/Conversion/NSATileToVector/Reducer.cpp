@@ -47,7 +47,7 @@ Value Reducer::reduce(Value vector) {
         builder, loc, vector, ArrayRef<int64_t>{from}, ArrayRef<int64_t>{size},
         ArrayRef<int64_t>{1});
   };
-  // Halves onto each other; widths are powers of two.
+  // Combines the halves of the vector; widths are powers of two.
   while (width > 2) {
     vector = combine(part(0, width / 2), part(width / 2, width / 2));
     width /= 2;

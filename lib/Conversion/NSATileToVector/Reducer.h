@@ -19,9 +19,9 @@ public:
   Reducer(TileEmitter &emitter, Kind kind) : emitter(emitter), kind(kind) {}
 
   mlir::Value getNeutral(int64_t width);
-  /// `next` is the operand whose NaN is ignored.
+  /// Combines two values; Kind::MaxIgnoringNaN ignores a NaN in `next`.
   mlir::Value combine(mlir::Value next, mlir::Value result);
-  /// The elements of a vector, in a fixed order.
+  /// Combines the elements of a vector, in a fixed order.
   mlir::Value reduce(mlir::Value vector);
 
 private:

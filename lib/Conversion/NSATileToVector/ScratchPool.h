@@ -8,9 +8,9 @@
 
 namespace nsacc {
 
-/// Buffers in the frame of one function. What a block allocated may be used
-/// again once its code is complete. Separate allocations, not parts of one:
-/// then LLVM knows that they don't overlap.
+/// Buffers in the frame of one function. A block's buffers may be used again
+/// once its code is complete. The buffers are separate allocations, not parts
+/// of one, so that LLVM knows that they don't overlap.
 class ScratchPool {
 public:
   ScratchPool(mlir::Block *entry) : entry(entry) {}
@@ -42,7 +42,7 @@ public:
   }
 
   int64_t getBytes() const { return bytes; }
-  /// The type of the largest buffer; null where there is none.
+  /// The type of the largest buffer; null if there is none.
   mlir::MemRefType getLargest() const { return largest; }
 
 private:

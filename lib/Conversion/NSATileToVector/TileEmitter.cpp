@@ -54,7 +54,7 @@ LogicalResult TileEmitter::emit(Operation *op) {
             return success();
           })
           .Case([&](RowRangeOp range) {
-            // One thread has all rows.
+            // A program is one thread, which has all rows.
             values.map(range.getOwnFirst(), lookup(range.getFirst()));
             values.map(range.getOwnEnd(), lookup(range.getEnd()));
             return success();
@@ -118,8 +118,8 @@ LogicalResult TileEmitter::emit(Operation *op) {
   return success();
 }
 
-/// Ops on scalars and buffers stay as they are; those on tiles that have no
-/// code of their own are computed where they are read.
+/// Writes other ops. Ops on scalars and buffers stay as they are; ops on tiles
+/// without an emitter are computed by their readers.
 LogicalResult TileEmitter::emitScalarOp(Operation *op) {
   if (!hasTiles(op)) {
     if (op->getNumRegions() != 0 || isa<NSATileDialect>(op->getDialect()))
@@ -208,7 +208,7 @@ Value TileEmitter::getRowEnd(ValueRange tiles) {
   auto bound = liveRows.get(tiles);
   if (!bound)
     return {};
-  // What was written before in this region, or in one around it.
+  // Values must have been written before in this region, or in one around it.
   auto find = [&](Value scalar) {
     bool isAround =
         scalar.getParentRegion()->isAncestor(tiles.front().getParentRegion());
@@ -275,7 +275,7 @@ Value TileEmitter::loadVector(Value memory, ValueRange indices, int64_t width) {
 }
 
 void TileEmitter::storeVector(Value vector, Value memory, ValueRange indices) {
-  // Vectors of i1 are packed bits, memory isn't.
+  // Vectors of i1 are packed bits; memory has a byte for each.
   if (getElementTypeOrSelf(vector.getType()).isInteger(1)) {
     Type bytes =
         isa<VectorType>(vector.getType())

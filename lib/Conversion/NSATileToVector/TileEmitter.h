@@ -21,14 +21,14 @@ public:
               int64_t registers);
 
   void map(mlir::Value from, mlir::Value to) { values.map(from, to); }
-  /// `atEnd` writes what stands for the terminator.
+  /// `atEnd` writes the code for the terminator.
   mlir::LogicalResult emitBlock(mlir::Block &block,
                                 llvm::function_ref<void()> atEnd);
   int64_t getScratchBytes() const { return scratch.getBytes(); }
   mlir::MemRefType getLargestScratch() const { return scratch.getLargest(); }
 
-  /// Where lists of candidates are: keys, how many they are and the least that
-  /// get in, for each row; and a counter for each digit of keys.
+  /// Memory of candidates' lists. For each row: the keys, their number and the
+  /// least key that gets in; and a counter for each digit of keys.
   struct Candidates {
     nsatile::CandidatesType type;
     mlir::Value keys, counts, floors, digits;
@@ -44,30 +44,33 @@ public:
   mlir::Value lookup(mlir::Value value) {
     return values.lookupOrDefault(value);
   }
-  /// Memory that holds a tile as it is; null if it's computed where it's read.
+  /// Memory that holds a tile in row-major order; null if the tile is computed
+  /// by its readers.
   mlir::Value getMemory(mlir::Value tile) { return memory.lookup(tile); }
 
   using VectorBody = llvm::function_ref<void(mlir::ValueRange, int64_t)>;
   using IndexBody = llvm::function_ref<void(mlir::Value)>;
   using PointBody = llvm::function_ref<void(mlir::ValueRange)>;
   static constexpr int64_t maxUnrolled = 8;
-  /// Columns 0 … size - 1 as vectors: first column and width. Up to `unrolled`
-  /// whole vectors are written out, more are a loop.
+  /// Visits columns 0 … size - 1 as vectors: first column and width. Up to
+  /// `unrolled` whole vectors are written out, more become a loop.
   void forEachVectorOfRow(int64_t size,
                           llvm::function_ref<void(mlir::Value, int64_t)> body,
                           int64_t unrolled = maxUnrolled);
-  /// What whole vectors leave of `size` columns, as first columns and widths:
-  /// powers of two, because LLVM handles others element by element.
+  /// Splits the columns of `size` that whole vectors leave into first columns
+  /// and widths. Widths are powers of two, because LLVM handles others element
+  /// by element.
   llvm::SmallVector<std::pair<int64_t, int64_t>> splitRest(int64_t size) const;
-  /// All elements as vectors along the last dimension: indices and width. Of
-  /// two dimensions and more, only the rows before `rowEnd`, if there is one.
+  /// Visits all elements as vectors along the last dimension: indices and
+  /// width. For two dimensions or more, only the rows before `rowEnd` are
+  /// visited, if there is one.
   void forEachVector(llvm::ArrayRef<int64_t> shape, VectorBody body,
                      int64_t unrolled = maxUnrolled, mlir::Value rowEnd = {});
-  /// Where the rows end that anybody reads of tiles, which an op computes
-  /// together; null where all are needed.
+  /// First row past the rows that are read of tiles that an op computes
+  /// together; null if all rows are needed.
   mlir::Value getRowEnd(mlir::ValueRange tiles);
-  /// Rows of a product's block of registers in a tile of so many: where rows
-  /// end is a multiple of it, or the tile's end.
+  /// Number of rows of a product's block of registers in a tile of `rows` rows.
+  /// A row end is a multiple of it, or the tile's end.
   int64_t getRowUnit(int64_t rows) const;
   void forEach(mlir::Value lower, mlir::Value upper, int64_t step,
                IndexBody body);
@@ -82,7 +85,7 @@ public:
                          int64_t width);
   void storeVector(mlir::Value vector, mlir::Value memory,
                    mlir::ValueRange indices);
-  /// A vector, or a scalar where width is 1.
+  /// A vector with `scalar` in each element, or the scalar for a width of 1.
   mlir::Value splat(mlir::Value scalar, int64_t width);
   mlir::Value splatConstant(mlir::TypedAttr scalar, int64_t width);
 
@@ -112,7 +115,7 @@ private:
     llvm::ArrayRef<int64_t> shape;
     llvm::SmallVector<mlir::Operation *> ops;
   };
-  /// True for such ops whose code may stand further below.
+  /// Whether an op belongs to such a loop, and its code may come later.
   bool canWait(mlir::Operation *op) const;
   bool isComputedWhereRead(mlir::Value tile) const;
   void defer(mlir::Operation *op);
@@ -162,7 +165,7 @@ private:
   mlir::Value getPacked(mlir::Value tile);
 
   mlir::Value allocate(mlir::RankedTensorType tile);
-  /// The memory that the result of an op goes to.
+  /// Memory for the result of an op.
   mlir::Value allocateResult(mlir::Value tile);
 
   const TilePlacement &placement;
@@ -179,19 +182,19 @@ private:
   llvm::DenseMap<mlir::Value, Candidates> candidates;
 };
 
-/// Reads vectors of tiles at one place, computing what has no memory.
+/// Reads vectors of tiles at one place, and computes tiles that have no memory.
 class VectorReader {
 public:
   VectorReader(TileEmitter &emitter, mlir::ValueRange indices, int64_t width)
       : emitter(emitter), indices(indices), width(width) {}
 
-  /// `width` neighbouring elements of a tile; a scalar if that is one.
+  /// Reads `width` neighbouring elements of a tile; a scalar for a width of 1.
   mlir::Value read(mlir::Value tile);
-  /// The same of a tile that has memory, but isn't in it yet: computed.
+  /// Computes the vector of a tile that has memory, but isn't in it yet.
   mlir::Value evaluate(mlir::Value tile) { return known[tile] = compute(tile); }
-  /// Readers of a tile find this vector.
+  /// Sets the vector that readers of a tile find.
   void define(mlir::Value tile, mlir::Value vector) { known[tile] = vector; }
-  /// The same as read, converted to f32.
+  /// Reads a vector and converts it to f32.
   mlir::Value readF32(mlir::Value tile);
 
 private:

@@ -29,7 +29,7 @@ TileKind nsacc::getTileKind(Value tile) {
                                                    : TileKind::Buffer;
 }
 
-/// The buffer that a view is of.
+/// The buffer at the root of a chain of views.
 static Value getRoot(Value buffer) {
   while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
     buffer = view.getViewSource();
@@ -49,7 +49,7 @@ TilePlacement::TilePlacement(ProgramOp program) {
       for (Value operand : op->getOperands())
         if (isa<MemRefType>(operand.getType()))
           written.insert(getRoot(operand));
-  // Users first: what a tile needs depends on how its readers are placed.
+  // Users come first: a tile's needs depend on the placement of its readers.
   for (Operation *op : llvm::reverse(ops)) {
     for (Region &region : op->getRegions())
       for (BlockArgument argument : region.getArguments())
@@ -59,7 +59,7 @@ TilePlacement::TilePlacement(ProgramOp program) {
       if (isTile(result.getType()))
         place(result);
   }
-  // Outer ops first: an inner one takes over what an outer one decided.
+  // Outer ops come first: inner ones take over their decisions.
   for (Operation *op : ops) {
     if (isa<scf::ForOp>(op))
       shareInLoop(op);
@@ -120,15 +120,15 @@ bool TilePlacement::isComputedWhereRead(Value tile) const {
          !needsPacked(tile) && !needsTransposed(tile);
 }
 
-/// The ops that code computing `tile` will stand at, if it gets no memory.
-/// Operands of a dot are packed where they are defined.
+/// The ops at which code that computes `tile` is written, if the tile gets no
+/// memory. Operands of a dot are packed at their definition.
 void TilePlacement::collectSinks(
     Value tile, llvm::SmallPtrSetImpl<Operation *> &sinks) const {
   for (OpOperand &use : tile.getUses()) {
     Operation *user = use.getOwner();
     if (isa<DotOp>(user) && use.getOperandNumber() < 2)
       continue;
-    // Values of a failure are computed once more where one is reported.
+    // Values of a failure are computed again when it is reported.
     if (isa<AssertOp>(user) && use.getOperandNumber() > 0)
       continue;
     if (user->getNumResults() != 1 || !isComputedWhereRead(user->getResult(0)))
@@ -142,8 +142,8 @@ void TilePlacement::collectSinks(
 // Sharing memory
 //===----------------------------------------------------------------------===//
 
-/// The ops whose code reads the memory of `tile`; pointwise if each element
-/// written there depends on the element in the same place only.
+/// The ops whose code reads the memory of `tile`. With `pointwise`, each
+/// element written there depends only on the element in the same place.
 void TilePlacement::collectReaders(Value tile, bool pointwise,
                                    SmallVectorImpl<Reader> &readers,
                                    VisitedUses &visited) const {
@@ -155,7 +155,7 @@ void TilePlacement::collectReaders(Value tile, bool pointwise,
     if (isa<BroadcastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp,
             tensor::ExtractSliceOp>(user)) {
       collectReaders(result, false, readers, visited);
-      // Where these get memory of their own, they read here.
+      // If these get separate memory, they read here.
       readers.push_back({&use, false});
     } else if (result && isComputedWhereRead(result)) {
       collectReaders(result, pointwise, readers, visited);
@@ -182,7 +182,7 @@ TilePlacement::collectReaders(Value tile) const {
   return readers;
 }
 
-/// True when the op of `written` may write this result over `content`.
+/// Whether the op of `written` may write this result over `content`.
 bool TilePlacement::canOverwrite(Value content, OpResult written) const {
   Operation *writer = written.getOwner();
   SmallVector<Reader> readers = collectReaders(content);
@@ -197,12 +197,12 @@ bool TilePlacement::canOverwrite(Value content, OpResult written) const {
     Operation *ancestor = writer->getBlock()->findAncestorOpInBlock(*op);
     if (!ancestor || ancestor->isBeforeInBlock(writer))
       return true;
-    // Branches write last, or what they contain is looked at by itself.
+    // Branches write last, or the ops in them are checked by themselves.
     return ancestor == writer && isa<scf::IfOp>(writer);
   });
 }
 
-/// Ops that can put their result where another tile is.
+/// Whether the tile's op can put its result into the memory of another tile.
 static bool writesInPlace(Value tile) {
   Operation *op = tile.getDefiningOp();
   return op && (isa<DotOp, tensor::InsertSliceOp, scf::ForOp, scf::IfOp>(op) ||
@@ -210,7 +210,7 @@ static bool writesInPlace(Value tile) {
 }
 
 /// The tile that is in the memory of a loop argument or of a result of scf.if
-/// before others are written to it; null if there is none.
+/// before other tiles are written to it; null if there is none.
 Value TilePlacement::getContent(Value target) const {
   if (isa<BlockArgument>(target))
     return target;
@@ -234,7 +234,7 @@ void TilePlacement::shareInLoop(Operation *op) {
       shareYielded(yielded, loop.getBody(), argument, argument);
 }
 
-/// scf.if -> tensor { … } else { yield %s }: where nobody else reads %s, the
+/// scf.if -> tensor { … } else { yield %s }: if %s has no other reader, the
 /// result is %s, changed in place.
 Value TilePlacement::findContentToTakeOver(Operation *op, unsigned index) {
   auto ifOp = cast<scf::IfOp>(op);
@@ -276,8 +276,8 @@ void TilePlacement::shareInIf(Operation *op) {
 bool TilePlacement::canTakeOver(OpOperand &init) {
   Value value = init.get();
   TileKind kind = getTileKind(value);
-  // A block argument of a loop is its loop's to keep unless this is all that
-  // happens to it; the same holds for results.
+  // The memory of a loop's argument belongs to that loop, unless the argument
+  // has no other use; the same holds for results.
   return kind == TileKind::Buffer && value.hasOneUse() &&
          value.getParentBlock() == init.getOwner()->getBlock();
 }

@@ -12,7 +12,7 @@ namespace nsacc {
 
 bool isTile(mlir::Type type);
 
-/// What defines a tile.
+/// Kinds of tiles, by the op that defines them.
 enum class TileKind {
   Leaf,        // constants, splats, iota: cheaper to compute than to load
   View,        // nsatile.load, tensor.extract_slice
@@ -24,33 +24,35 @@ enum class TileKind {
 TileKind getTileKind(mlir::Value tile);
 
 /// Decides before any code is written which tiles get memory, in which forms,
-/// and which of them share it. A tile without memory is computed, vector by
-/// vector, where it is read.
+/// and which tiles share it. A tile without memory is computed by its readers,
+/// vector by vector.
 class TilePlacement {
 public:
   explicit TilePlacement(nsatile::ProgramOp program);
 
-  /// The tile as it is, row-major.
+  /// Whether the tile is kept in its own type, row-major.
   bool needsNatural(mlir::Value tile) const { return natural.contains(tile); }
-  /// In f32, row-major, as an operand of a dot.
+  /// Whether the tile is kept in f32, row-major, as an operand of a dot.
   bool needsPacked(mlir::Value tile) const { return packed.contains(tile); }
-  /// In f32, transposed, as the right operand of a dot.
+  /// Whether the tile is kept in f32, transposed, as the right operand of a
+  /// dot.
   bool needsTransposed(mlir::Value tile) const {
     return transposed.contains(tile);
   }
   /// The loop argument or result whose memory `tile` is written to; null if it
-  /// gets its own. A loop or branch with one works there from its start.
+  /// gets separate memory. A loop or branch with a destination works there from
+  /// its start.
   mlir::Value getDestination(mlir::Value tile) const {
     return destinations.lookup(tile);
   }
-  /// True when the loop may continue in the memory of this initial value.
+  /// Whether the loop may continue in the memory of this initial value.
   static bool canTakeOver(mlir::OpOperand &init);
   /// The tile whose memory a result of scf.if takes over; null if none.
   mlir::Value getTakenOver(mlir::OpResult result) const {
     return takenOver.lookup(result);
   }
 
-  /// True when the program may write to this buffer.
+  /// Whether the program may write to this buffer.
   bool isWritten(mlir::Value buffer) const;
 
 private:
@@ -79,7 +81,7 @@ private:
   mlir::Value findContentToTakeOver(mlir::Operation *ifOp, unsigned index);
 
   llvm::DenseSet<mlir::Value> natural, packed, transposed, written;
-  /// The one op that code computing a tile without memory will stand at.
+  /// The only op at which code that computes a tile without memory is written.
   llvm::DenseMap<mlir::Value, mlir::Operation *> sinkOf;
   llvm::DenseMap<mlir::Value, mlir::Value> destinations, takenOver;
 };
