@@ -72,18 +72,18 @@ static void addTilePhase(OpPassManager &manager, const PhaseOptions &options) {
       createNSASetSchedule({schedule::SettingsOption(options.schedule),
                             options.device, options.queries}));
   ConvertNSAToNSATileOptions convert;
-  // They are of one tile.
+  // The tokens that share a selection are in one tile.
   convert.mostShared = schedule::getInfo(schedule::Field::Tokens).most;
   if (options.device) {
-    // Registers and shared memory hold what the CPU has on its stack.
+    // Registers and shared memory hold the data that the CPU has on its stack.
     convert.mostSorted = schedule::kMostSorted;
     convert.mostShared = 256;
     convert.longestWindow = (1 << 27) - 1;
     convert.mostChannels = 2048;
     convert.mostGroup = 1024;
-    // Registers of as many threads as a block has.
+    // A block's most threads, times the registers of each.
     convert.mostScores = 1024 * 256;
-    // They compile within a minute.
+    // Such programs compile within a minute.
     convert.mostInstructions = 80'000;
     convert.multiprocessors = options.device->limits.multiprocessors;
   }

@@ -47,7 +47,7 @@ std::string nsacc::explainMissingTarget(llvm::StringRef name) {
                   "target 'cuda'";
 }
 
-/// What is meant by "sm_90", "sm90", "compute_90", "9.0" or "H100".
+/// The capability that "sm_90", "sm90", "compute_90", "9.0" or "H100" names.
 static std::optional<gpu::Capability> guessCapability(llvm::StringRef name) {
   std::string lower = name.lower();
   llvm::StringRef digits = lower;

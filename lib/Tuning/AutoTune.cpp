@@ -8,14 +8,14 @@
 using namespace nsacc;
 using namespace nsacc::tuning;
 
-/// How much less time the model has to see in another schedule than in the
-/// compiler's choice, whose rules were measured.
+/// Greatest time of another schedule, relative to the compiler's choice, for
+/// which the model takes it: the rules of the compiler's choice were measured.
 static constexpr double kLeastGain = 0.92;
-/// Candidates of a grid that are compiled to see whether they fit.
+/// Number of a grid's candidates that are compiled to see whether they fit.
 static constexpr size_t kMostTried = 8;
 
-/// The first candidate whose tiles have room and don't spill: others are none
-/// that the model may take. As many are compiled side by side as there are
+/// The first candidate whose tiles have room and don't spill; the model may
+/// take no others. As many candidates are compiled side by side as there are
 /// threads.
 static const Candidate *findGood(const CompiledProgram &program,
                                  llvm::StringRef kernel, const DimSizes &sizes,
@@ -97,7 +97,7 @@ llvm::Error tuning::addTuner(mlir::ModuleOp module, CompileOptions &options,
     return llvm::Error::success();
   CompileOptions untuned = options;
   untuned.tuning.mode = TuneMode::Off;
-  // What is tried isn't what runs.
+  // Trials have other options than the code that runs.
   untuned.cache.mode = CacheMode::Off;
   untuned.warn = nullptr;
   untuned.timing = nullptr;

@@ -64,7 +64,7 @@ static std::vector<std::string> listRagged(ScoringOpInterface op) {
   return names;
 }
 
-/// Sizes of one row; those that are ragged are still to be set.
+/// Sizes of one row; ragged dimensions are set later.
 static DimSizes makeRow(const DimSizes &all) {
   DimSizes row;
   row.sizes = all.sizes;
@@ -72,7 +72,7 @@ static DimSizes makeRow(const DimSizes &all) {
   return row;
 }
 
-/// Rows as even as can be, where nothing tells how long each is.
+/// Adds rows that are as even as possible, if the lengths of rows aren't known.
 void CallRows::addAverages(const CallSizes &sizes, ArrayRef<std::string> names,
                            bool readsRow, int64_t most) {
   const DimSizes &all = sizes.getSizes();
@@ -81,7 +81,7 @@ void CallRows::addAverages(const CallSizes &sizes, ArrayRef<std::string> names,
   if (readsRow) {
     numbers = spread(batch, most);
   } else if (batch > 0) {
-    // The first rows have one more of what isn't a multiple.
+    // If a size isn't a multiple of the rows, the first rows have one more.
     std::vector<int64_t> begins = {0, batch};
     for (StringRef name : names)
       begins.push_back(getSize(name) % batch);
@@ -100,8 +100,9 @@ void CallRows::addAverages(const CallSizes &sizes, ArrayRef<std::string> names,
   areAll &= names.empty() ? !readsRow || batch <= most : batch == 1;
 }
 
-/// Rows of their own lengths. Of too many, the longest count as they are, and
-/// some of the others, among those of about their length.
+/// Adds rows of known lengths. If there are too many, the longest count for
+/// themselves, and a sample of the others counts for rows of about the same
+/// length.
 void CallRows::addListed(const CallSizes &sizes, ArrayRef<std::string> names,
                          bool readsRow, int64_t most) {
   const DimSizes &all = sizes.getSizes();
@@ -129,7 +130,7 @@ void CallRows::addListed(const CallSizes &sizes, ArrayRef<std::string> names,
       own.sizes[name] = length;
     rows.push_back({std::move(own), row.number, count});
   };
-  // Begins of rows that are alike, and the end.
+  // Begins of groups of equal rows, and the end.
   std::vector<int64_t> begins;
   for (int64_t row = 0; row < batch; ++row)
     if (row == 0 || readsRow || listed[row].lengths != listed[row - 1].lengths)

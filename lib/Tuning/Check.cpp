@@ -32,7 +32,7 @@ tuning::shortenSizes(const Signature &signature, const DimSizes &sizes,
         isFixed ? size : std::min(size, batch.contains(name) ? batches : most);
   }
   for (const auto &[name, offsets] : sizes.offsets) {
-    // Of one length, of 1, and what is left.
+    // Rows have about equal lengths.
     int64_t total = known.sizes.lookup(name);
     auto count = std::min<int64_t>(offsets.size() - 1, rows);
     std::vector<int64_t> &own = known.offsets[name];

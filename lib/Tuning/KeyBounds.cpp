@@ -19,7 +19,7 @@ double tuning::countKeys(ScoringOpInterface op, const CallSizes &sizes) {
   return sizes.getLength(getKeyDim(op));
 }
 
-/// Tokens that positions are counted by.
+/// Number of tokens that positions count.
 static double countTokens(ScoringOpInterface op, const CallSizes &sizes) {
   Attribute dim = getKeyDim(op);
   auto pooled = dyn_cast<PooledDimAttr>(dim);
@@ -125,7 +125,7 @@ std::optional<Period> KeyBounds::findPeriod(AffineExpr expr,
   auto left = findPeriod(binary.getLHS(), most);
   if (!left)
     return std::nullopt;
-  // Repeats a period so often that it is as long.
+  // Repeats a period up to a length.
   auto repeat = [&](const Period &period,
                     int64_t length) -> std::optional<Period> {
     auto step = llvm::checkedMul(period.step, length / period.length);
@@ -150,7 +150,7 @@ std::optional<Period> KeyBounds::findPeriod(AffineExpr expr,
     auto step = llvm::checkedMul(left->step, factor);
     return step ? std::optional(Period{left->length, *step}) : std::nullopt;
   }
-  // What is divided has to move on by multiples of the divisor.
+  // A dividend has to move on by multiples of the divisor.
   if (factor <= 0 || factor > most)
     return std::nullopt;
   auto whole =

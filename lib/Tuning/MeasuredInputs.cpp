@@ -8,11 +8,12 @@
 
 using namespace nsacc;
 
-/// Numbers after which an input repeats: a prime, so that heads and tokens
-/// don't.
+/// Number of elements after which an input repeats: a prime, so that heads and
+/// tokens don't repeat.
 static constexpr int64_t kPeriod = 4194301;
 
-/// The place of an attention's tokens in its queries; none for other inputs.
+/// Index of an attention's token dimension in its queries; none for other
+/// inputs.
 static std::optional<size_t> findQueryTokens(const Signature &signature,
                                              const Argument &input) {
   for (const AttentionDims &attention : signature.attentions) {
@@ -30,7 +31,7 @@ static std::optional<size_t> findQueryTokens(const Signature &signature,
   return std::nullopt;
 }
 
-/// The first elements of a tensor, which the others repeat.
+/// Makes the first elements of a tensor, which the others repeat.
 static llvm::Expected<Tensor> makeReals(const Argument &input,
                                         llvm::ArrayRef<int64_t> shape,
                                         std::optional<size_t> tokens,
@@ -41,7 +42,7 @@ static llvm::Expected<Tensor> makeReals(const Argument &input,
   if (period == 0)
     return tensor;
   RandomStream own(seed, input.name), shared(seed, input.name + " of a run");
-  // Elements of one token, and of all tokens of an outer index.
+  // Number of elements of one token, and of all tokens of an outer index.
   int64_t inner = 1, outer = 1;
   if (tokens && agreement > 0) {
     for (int64_t size : shape.drop_front(*tokens + 1))
@@ -69,7 +70,8 @@ static llvm::Expected<Tensor> makeReals(const Argument &input,
   return tensor;
 }
 
-/// Blocks that nobody sees cost nothing: lists of causal attentions have none.
+/// Style of an input's lists. Unseen blocks cost nothing, so lists of causal
+/// attentions have none.
 static ListStyle getStyle(const Signature &signature, const Argument &input,
                           double agreement) {
   ListStyle style = {agreement};

@@ -52,7 +52,7 @@ double CallSizes::countEntries(PooledDimAttr pooled, double tokens) const {
       pooled.getNumEntries(static_cast<int64_t>(std::max(tokens, 0.0))));
 }
 
-/// Each batch row has windows of its own.
+/// Number of windows of all batch rows, each with its own windows.
 double CallSizes::countRaggedEntries(PooledDimAttr pooled) const {
   auto rows = sizes.offsets.find(pooled.getBase());
   if (rows == sizes.offsets.end())
@@ -173,12 +173,13 @@ bool tuning::isOfKeys(ScoringOpInterface op, Value tensor) {
 
 namespace {
 
-/// The tiles of one program and how they run.
+/// The tiles of one program and the way they run.
 struct Tiles {
   double rows = 64, keys = 64;
-  /// Groups of warps that work on a tile, and tiles of a unit at a time.
+  /// Number of groups of warps that work on a tile, and of tiles of a unit at a
+  /// time.
   double groups = 1, together = 1;
-  /// Products of a warpgroup's rows, of a warp's, or of any number.
+  /// Number of rows of a product: a warpgroup's, a warp's, or any number.
   double rowUnit = 1;
   bool isSpecialized = false;
   bool isCPU = false;
@@ -212,19 +213,19 @@ private:
                ScoringOpInterface scoring);
   void setSteps(Prediction::Op &op, const StepCycles &step, double tileCycles,
                 double tiles, double steps) const;
-  /// Parts that so many query tiles' keys are cut into.
+  /// Number of parts that the keys of this number of query tiles are cut into.
   double countSplits(const OpChoice &op, double tiles) const;
-  /// Seconds of merging these.
+  /// Seconds of merging these parts.
   double mergeSplits(const Scoring &size, double splits) const;
-  /// Seconds of so many tiles of all batch rows and heads.
+  /// Seconds of this number of tiles, in all batch rows and heads.
   double schedule(double tiles, double steps, double mostSteps,
                   double stepCycles, double tileCycles, double together) const;
 
   KernelOp kernel;
   const Goal &goal;
   const KernelChoice &choice;
-  /// Which share of a tensor attentions and importances read: of all of this
-  /// work, and of every run's.
+  /// Fractions of a tensor that attentions and importances read: for all of
+  /// this work, and for every run.
   struct Shares {
     double most = 0, least = 0;
   };
@@ -236,8 +237,8 @@ private:
   llvm::DenseMap<Value, Shares> sharesRead;
 };
 
-/// Whether each pair takes an exponential, or a function that is as dear: those
-/// of a softmax do, and weights that are computed by one.
+/// Whether each pair takes an exponential, or a function of the same cost: a
+/// softmax's pairs do, and pairs whose weights are computed by such a function.
 bool hasExponentials(ScoringOpInterface op) {
   Region *weight;
   if (auto attend = dyn_cast<AttendOp>(op.getOperation())) {
@@ -280,7 +281,7 @@ struct Scoring {
     for (Value tensor : operands)
       (isOfKeys(op, tensor) ? keyMemory : memory) +=
           countBytes(tensor.getType(), sizes);
-    // Of the queries' type, whatever sums are kept in.
+    // Results have the queries' type, whatever type sums are kept in.
     for (Value tensor : op->getResults())
       if (!tensor.use_empty())
         memory += countElements(tensor.getType(), sizes) * bytes;
@@ -289,10 +290,10 @@ struct Scoring {
   QueryShape shape;
   double keyChannels = 0, valueChannels = 0, bytes = 2, batch = 1, heads = 1,
          queries = 1, group = 1, instructions = 0;
-  /// Bytes of keys and values, and of all others.
+  /// Bytes of keys and values, and of all other tensors.
   double keyMemory = 0, memory = 0;
 
-  /// Whether each pair takes one.
+  /// Whether each pair takes an exponential.
   bool hasExponentials = true;
 
   double getKeyHeads() const { return heads / std::max(group, 1.0); }
@@ -335,15 +336,15 @@ Tiles Predictor::getTiles(const OpChoice &op, double group, Field keys) const {
                  : warps > 0         ? std::max(warps / 4, 0.5)
                                      : std::max(tiles.rows / 64, 0.5);
   tiles.together = std::max(get(Field::BlocksPerSM, 1), 1.0);
-  // Without roles, as many blocks as shared memory and registers have room
-  // for: two or so.
+  // Without roles, the number of blocks is limited by shared memory and
+  // registers: about two fit.
   if (!tiles.isSpecialized)
     tiles.together = std::max(1.0, 2 / tiles.groups);
   return tiles;
 }
 
-/// How much of the shorter one of products and softmax isn't hidden behind the
-/// longer one, by how many groups of warps a unit has.
+/// Fraction of the shorter of products and softmax that isn't hidden behind the
+/// longer one, by the number of groups of warps in a unit.
 static double getExposed(const Tiles &tiles) {
   double groups = tiles.groups * tiles.together;
   if (!tiles.isSpecialized)
@@ -363,7 +364,8 @@ StepCycles Predictor::getStepCycles(const Tiles &tiles, double keyChannels,
   double loads =
       tiles.keys * (keyChannels + valueChannels) * bytes / rates.cacheBytes;
   if (tiles.isCPU) {
-    // The state of a tile and a step's keys and values in a core's caches.
+    // Bytes of a tile's state and a step's keys and values, which a core's
+    // caches should hold.
     double kept = 4 * tiles.rows * (valueChannels + tiles.keys) +
                   4 * tiles.keys * (keyChannels + valueChannels);
     double slow = kept > (1 << 20) ? 1.4 : kept > (256 << 10) ? 1.1 : 1;
@@ -411,7 +413,7 @@ double Predictor::schedule(double tiles, double steps, double mostSteps,
   double waves = std::ceil(tiles / (rates.units * together));
   double longest = (mostSteps * stepCycles + tileCycles) *
                    std::min(together, std::max(tiles / rates.units, 1.0));
-  // The last tiles of a wave wait for one another.
+  // The last tiles of a wave wait for each other.
   double average = tiles > 0 ? all / tiles : 0;
   double even = waves > 4 ? all / rates.units + average * together / 2
                           : waves * average * together;
@@ -450,8 +452,8 @@ void Predictor::addKernelBytes(Work &work) {
     if (input.use_empty())
       continue;
     double bytes = countBytes(input.getType(), sizes);
-    // All of what others than attentions and importances read counts, though
-    // they may need less.
+    // All bytes that ops other than attentions and importances read count,
+    // though these ops may need fewer.
     auto shares = sharesRead.find(input);
     bool isShared = shares != sharesRead.end() &&
                     llvm::all_of(input.getUsers(), [](Operation *user) {
@@ -467,8 +469,8 @@ void Predictor::addKernelBytes(Work &work) {
   }
 }
 
-/// Of a tile, on average. CPUs don't compute rows behind the end of the last
-/// one, but for those that a block of registers has.
+/// Average number of rows of a tile. CPUs don't compute rows behind the end of
+/// the last tile, apart from the rest of a block of registers.
 static double countLiveRows(ScoringOpInterface op, const CallSizes &sizes,
                             double tokens, double group) {
   constexpr double unit = 4;
@@ -531,16 +533,16 @@ Prediction::Op Predictor::predictSelected(const OpChoice &op, AttendOp attend) {
   double top = std::min(static_cast<double>(type.getTop()), blocks);
   Tiles tiles = getTiles(op, size.group, Field::Keys);
   tiles.keys = std::min(tiles.keys, block);
-  // Few queries don't fill a tile.
+  // A few queries don't fill a tile.
   double tokens = std::min(static_cast<double>(op.get(Field::Tokens)),
                            std::max(std::ceil(size.queries), 1.0));
   auto order = static_cast<LoopOrder>(op.get(Field::Order));
-  // Blocks that so many neighbours select together.
+  // Number of blocks that this number of neighbours selects together.
   auto countVisited = [&](double queries) {
     double lists = 1 + (queries - 1) * (1 - options.agreement);
     return blocks * (1 - std::pow(1 - top / blocks, lists));
   };
-  // The queries of each block that has some.
+  // Number of queries of a block that has any.
   double shared = countVisited(std::max(size.queries, 1.0)),
          queriesOfBlock = size.queries * top / shared;
   if (tiles.isCPU) {
@@ -558,7 +560,7 @@ Prediction::Op Predictor::predictSelected(const OpChoice &op, AttendOp attend) {
   double tile =
       getTileCycles(tiles, size.keyChannels, size.valueChannels, size.bytes);
   double stepsOfBlock = std::ceil(block / tiles.keys);
-  // Of a batch row, on average.
+  // Average number of tiles of a batch row.
   double tileCount =
       countTiles(scoring, sizes, tokens) / std::max(size.batch, 1.0);
   switch (order) {
@@ -590,7 +592,7 @@ Prediction::Op Predictor::predictSelected(const OpChoice &op, AttendOp attend) {
     if (goal.device)
       found.seconds += 2 * states / rates.memoryBytes + 5 * rates.launch;
     else
-      // A CPU's tiles look at every block: whether one of their lists has it.
+      // A CPU's tiles check for every block whether one of their lists has it.
       found.seconds += heads * tileCount * blocks * (250 + tokens * top / 2) /
                        rates.units / rates.clock;
     break;
@@ -621,7 +623,7 @@ Prediction::Op Predictor::predictTopK(const OpChoice &op) {
     tiles.keys = std::max(1.0, tiles.keys * blockKeys);
     double tokens = static_cast<double>(op.get(Field::Tokens));
     TileSteps seen = countSteps(scoring, sizes, tokens, tiles.keys);
-    // A list is merged with each tile's blocks; a threshold passes few.
+    // A list is merged with each tile's blocks; few blocks pass a threshold.
     bool usesThreshold = op.get(Field::Method) == 1;
     double width = tiles.keys / blockKeys + top;
     double merge = tokens * width *
@@ -650,7 +652,7 @@ Prediction::Op Predictor::predictTopK(const OpChoice &op) {
   return found;
 }
 
-/// Ops whose time is that of memory.
+/// Predicts ops that are bound by memory.
 Prediction::Op Predictor::predictMemory(const OpChoice &op) {
   Prediction::Op found;
   for (Value value : op.op->getOperands())
@@ -681,7 +683,7 @@ Prediction Predictor::run() {
       found = predictMemory(op);
       break;
     }
-    // An importance that a top-k reads is computed by its program.
+    // If a top-k reads an importance, its program computes the importance.
     bool isOfTopK =
         op.kind == OpKind::Importance &&
         llvm::none_of(choice.cut.getPrograms(), [&](const Program &program) {

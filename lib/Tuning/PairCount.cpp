@@ -10,18 +10,18 @@ using namespace nsacc;
 using namespace nsacc::nsa;
 using namespace nsacc::tuning;
 
-/// Batch rows and heads that masks tell apart and that are looked at, at most:
-/// with a small budget fewer, since each costs more than its looks.
+/// Most batch rows and heads that are examined if masks tell them apart. With a
+/// small budget there are fewer, since each costs more than its pairs.
 static int64_t getMostRows(int64_t budget) {
   return std::clamp<int64_t>(budget / 256, 16, 256);
 }
 
 namespace {
 
-/// Adds up what rows have.
+/// Sum over rows.
 class Total {
 public:
-  /// `most` is what a row has at the most, exactly.
+  /// `most` is the exact upper bound of a row.
   void add(const RowSum &sum, const Quantity &most, const Quantity &count) {
     if (sum.isExact) {
       whole += Quantity::ofWhole(sum.whole) * count;
@@ -38,8 +38,8 @@ public:
       return whole;
     return isGuess() ? whole + mostDrawn : Quantity::ofReal(whole + drawn);
   }
-  /// Whether too few pairs were found to tell how many there are: fewer than 64
-  /// that count alike, or of fewer than 8 queries.
+  /// Whether too few pairs were found for an estimate: fewer than 64 with equal
+  /// weights, or pairs of fewer than 8 queries.
   bool isGuess() const {
     double square = drawn * drawn;
     return !isExact && (square == 0 || square < 64 * pairSquares ||
@@ -61,7 +61,7 @@ public:
 private:
   void addGroup(KeyBounds &bounds, interpreter::MaskRunner *runner,
                 const BatchRows &row, const HeadGroup &group);
-  /// Pairs that some of a group's heads see, and that all surely do.
+  /// Keys that some of a group's heads see, and keys that are surely seen.
   struct Found {
     SeenKeys seen, surelySeen;
     bool seesAll = false;
@@ -78,14 +78,15 @@ private:
   Total pairs;
   Quantity least;
   bool isAtMost;
-  /// Of the query heads of a key head.
+  /// Number of lists of the query heads of a key head.
   double listsOfQuery = 1;
   double keys = 0, seenKeys = 0, leastSeen = 0;
 };
 
 } // namespace
 
-/// Null: there is none. An importance's pairs count without its selection.
+/// Selection of an attention; null if there is none. An importance's pairs
+/// count without its selection.
 static SelectionType getSelection(ScoringOpInterface op) {
   auto attend = dyn_cast<AttendOp>(op.getOperation());
   return attend && attend.getSelection()
@@ -93,8 +94,7 @@ static SelectionType getSelection(ScoringOpInterface op) {
              : SelectionType();
 }
 
-/// How many keys of a query a selection has at the most; none: there is no
-/// selection.
+/// Most keys that a selection has for a query; none if there is no selection.
 static std::optional<int64_t> getMostSelected(ScoringOpInterface op) {
   SelectionType type = getSelection(op);
   if (!type)
@@ -116,7 +116,7 @@ PairCounter::PairCounter(ScoringOpInterface op, const CallSizes &sizes,
   isAtMost = counted.most.has_value();
 }
 
-/// All pairs of a query and a key.
+/// Number of all pairs of a query and a key.
 static Quantity countAll(const KeyBounds &bounds, const Counted &counted) {
   auto of = [](int64_t number) {
     return Quantity::ofWhole(std::max<int64_t>(number, 0));
@@ -162,7 +162,7 @@ void PairCounter::addHead(KeyBounds &bounds, interpreter::MaskRunner *runner,
       least += Quantity::ofWhole(certain.whole) * count;
     found.surelySeen.add(surelySeen);
   }
-  // A sum that was drawn has seen only some of the keys.
+  // A sample has seen only some of the keys.
   found.seesAll |= !between.isExact;
   found.seen.add(seen);
 }
@@ -201,7 +201,7 @@ PairCount PairCounter::count() {
   found.certainty = isAtMost || pairs.isGuess()    ? Certainty::AtMost
                     : rows.areAll && pairs.isExact ? Certainty::Exact
                                                    : Certainty::About;
-  // What a selection has at the most bounds keys whatever a run decides.
+  // A selection's size bounds the keys whatever a run decides.
   if (keys > 0 && (!isAtMost || counted.most))
     found.seenKeys = seenKeys / keys;
   // A selection may be empty, and rows that are left out may see nothing.

@@ -7,21 +7,22 @@
 
 namespace nsacc::tuning {
 
-/// Pairs of a query's row and a key, of all batch rows and heads.
+/// Number of pairs of a query's row and a key, in all batch rows and heads.
 struct PairCount {
   Quantity pairs;
   Certainty certainty = Certainty::Exact;
-  /// So many are visible whatever a run hides.
+  /// Number of pairs that are visible whatever a run hides.
   double least = 0;
-  /// Which share of the keys some query of their key head sees: all of them
-  /// where a run decides, or as many as a selection has at the most; and at
-  /// least so many.
+  /// Fraction of the keys that some query of their key head sees: all keys if a
+  /// run decides, or the most that a selection has. The second number is a
+  /// lower bound.
   double seenKeys = 1, leastSeenKeys = 0;
 };
 
-/// The visible pairs of an op over all keys or pooled keys; of an attention
-/// within a selection, as many as that may select of them. About `budget`
-/// queries or pairs are looked at one by one.
+/// Counts the visible pairs of an op over all keys or pooled keys. For an
+/// attention within a selection, it counts the most pairs that the selection
+/// may have among them. About `budget` queries or pairs are examined one by
+/// one.
 PairCount countPairs(nsa::ScoringOpInterface op, const CallSizes &sizes,
                      int64_t budget);
 

@@ -7,15 +7,15 @@
 using namespace nsacc;
 using namespace nsacc::tuning;
 
-/// What reads come to of the memory's speed on the data sheet: 4.6 of 4.8 TB/s
-/// on an H200.
+/// Speed of reads relative to the memory's speed on the data sheet: 4.6 of 4.8
+/// TB/s on an H200.
 static constexpr double kReached = 0.96;
 
-/// Of code for sm_90a but for memory: measured on an H200
+/// Rates of code for sm_90a except memory: measured on an H200
 /// (docs/Rationale/Tuning.md).
 static constexpr Rates kWarpgroups = {1, 1.85e9, 3700, 16, 128, 40, 0, 2.5e-6};
 
-/// Of products of warps, by the device's compute capability.
+/// Rates of products of warps, by the device's compute capability.
 static Rates getWarps(gpu::Capability capability) {
   if (capability.major == 9)
     return {1, 1.85e9, 2300, 16, 128, 40, 0, 4e-6};
@@ -26,7 +26,7 @@ static Rates getWarps(gpu::Capability capability) {
   return {1, 2e9, 1800, 16, 96, 40, 0, 4e-6};
 }
 
-/// Of a core with vectors of 512 or 256 bits, in f32.
+/// Rates of a core with vectors of 512 or 256 bits, in f32.
 static Rates getProcessor(unsigned threads) {
   bool isWide = llvm::sys::getHostCPUFeatures().lookup("avx512f");
   double lanes = isWide ? 16 : 8;

@@ -13,13 +13,14 @@ using Wide = Quantity::Wide;
 
 namespace {
 
-/// Sums what queries see that are drawn, one of each of about equal parts.
+/// Sums the keys of drawn queries; one query is drawn from each of about equal
+/// parts.
 class Drawn {
 public:
   explicit Drawn(int64_t queries) : queries(queries) {}
 
-  /// What a query sees that stands for `count`: of its `pairs`, each stands for
-  /// others, whose squares are these.
+  /// Adds a query that stands for `count` queries. It sees `pairs` pairs, as
+  /// estimated from found pairs; `squares` is the sum of their squared weights.
   void add(double pairs, double squares, int64_t count) {
     auto times = static_cast<double>(count);
     found.about += pairs * times;
@@ -30,7 +31,7 @@ public:
   RowSum get() const {
     RowSum sum = found;
     sum.isExact = false;
-    // Where all queries are looked at, nothing hangs on which are.
+    // If all queries are examined, nothing depends on the draw.
     if (looks == queries)
       sum.querySquares = 0;
     return sum;
@@ -73,7 +74,7 @@ double SeenKeys::countListed() const {
 
 namespace {
 
-/// first + (first + step) + …, none of them negative.
+/// first + (first + step) + …; no term is negative.
 Wide sumProgression(Wide first, int64_t step, Wide terms) {
   if (terms == 0)
     return 0;
@@ -82,7 +83,8 @@ Wide sumProgression(Wide first, int64_t step, Wide terms) {
                    : first * terms - rise * static_cast<Wide>(-step);
 }
 
-/// Terms of a progression from `first` to `last`, each cut at `most`.
+/// Sum of the terms of a progression from `first` to `last`, each cut at
+/// `most`.
 Wide sumCut(int64_t first, int64_t last, int64_t terms,
             std::optional<int64_t> most) {
   if (first > last)
@@ -96,17 +98,17 @@ Wide sumCut(int64_t first, int64_t last, int64_t terms,
   return sumProgression(first, step, below) + Wide(terms - below) * *most;
 }
 
-/// Sums bounds that move on evenly by periods. Positions a whole number of
-/// periods apart are taken together: for them each bound is a line, so that the
-/// number of keys between bounds is linear between the places where two lines
-/// cross.
+/// Sums bounds that move on evenly by periods. Positions that are a whole
+/// number of periods apart are taken together: each bound is a line over them,
+/// so that the number of keys between bounds is linear between the crossings of
+/// two lines.
 class LineSum {
 public:
   LineSum(const KeyBounds &bounds, const MaskInfo &mask, const Counted &counted,
           SeenKeys *seen)
       : bounds(bounds), mask(mask), counted(counted), seen(seen) {}
 
-  /// None where bounds don't move on like that, or have too long periods.
+  /// None if bounds don't move on evenly, or have too long periods.
   std::optional<Wide> compute();
 
 private:
@@ -127,7 +129,7 @@ private:
   const Counted &counted;
   SeenKeys *seen;
   int64_t length = 1;
-  /// Keys that are listed query by query, so far.
+  /// Number of keys that were listed query by query so far.
   int64_t listed = 0;
   SmallVector<std::pair<AffineExpr, Period>, 8> exprs;
 };
@@ -152,7 +154,7 @@ bool LineSum::findPeriods() {
   return true;
 }
 
-/// Terms at which another piece begins, and the end.
+/// Terms at which another linear piece begins, and the end.
 std::vector<int64_t> LineSum::listPieces(int64_t residue, int64_t terms) const {
   SmallVector<Line, 8> lines = {{0, 0}, {bounds.countKeys(), 0}};
   for (const auto &[expr, period] : exprs)
@@ -164,7 +166,7 @@ std::vector<int64_t> LineSum::listPieces(int64_t residue, int64_t terms) const {
       int64_t rise = lines[right].step - lines[left].step;
       if (rise == 0)
         continue;
-      // The last term in front of the crossing, or on it.
+      // The last term before the crossing, or on it.
       int64_t term =
           llvm::divideFloorSigned(lines[left].first - lines[right].first, rise);
       for (int64_t begin : {term, term + 1})
@@ -176,8 +178,9 @@ std::vector<int64_t> LineSum::listPieces(int64_t residue, int64_t terms) const {
   return begins;
 }
 
-/// An interval whose next keys meet its last ones shows all between its first
-/// and its last. Of others, keys are listed, as long as there aren't many.
+/// Adds the keys that an interval shows between its first and its last query.
+/// If the keys of successive queries meet, these are all keys between its ends.
+/// Otherwise keys are listed, as long as there aren't many.
 void LineSum::addSeen(int64_t first, int64_t last, int64_t terms) {
   constexpr int64_t mostListed = 1 << 16;
   for (const KeyInterval &interval : mask.intervals) {
@@ -212,7 +215,7 @@ Wide LineSum::sumPiece(int64_t first, int64_t last, int64_t terms) {
 std::optional<Wide> LineSum::compute() {
   if (!findPeriods())
     return std::nullopt;
-  // Each pair of bounds crosses once, which makes two more pieces.
+  // Each pair of bounds crosses once, which adds up to two pieces.
   auto lines = static_cast<int64_t>(exprs.size()) + 2;
   if (length * lines * lines > counted.budget)
     return std::nullopt;
@@ -259,12 +262,12 @@ RowSum tuning::sumBounds(const KeyBounds &bounds, const MaskInfo &mask,
 }
 
 //===----------------------------------------------------------------------===//
-// Masks that are asked
+// Evaluated masks
 //===----------------------------------------------------------------------===//
 
 namespace {
 
-/// Asks a mask about the keys of one query after the other.
+/// Evaluates a mask for the keys of one query after the other.
 class Asked {
 public:
   Asked(const KeyBounds &bounds, interpreter::MaskRunner &mask)
@@ -275,12 +278,12 @@ public:
     mask.setQuery(batchRow, head, query, position);
     ranges = bounds.getAll(position, /*onlyExact=*/false);
   }
-  /// All that the query sees; marks the keys.
+  /// Counts all keys that the query sees; marks the keys.
   std::optional<int64_t> count(std::vector<bool> &marks);
-  /// About as many as it sees, by the keys of `looks` for each part of a range,
-  /// and the squares of what each that was found stands for. Parts near a
-  /// range's ends and the query are the shorter ones: masks tend to show keys
-  /// there.
+  /// Estimates the number of keys that the query sees from `looks` keys of each
+  /// part of a range, and the sum of the squared weights of the found keys.
+  /// Parts near a range's ends and near the query are shorter: masks tend to
+  /// show keys there.
   struct Estimate {
     double pairs = 0, squares = 0;
   };
@@ -336,7 +339,7 @@ SmallVector<int64_t> Asked::listParts(int64_t low, int64_t high) const {
   return parts;
 }
 
-/// False where the mask has no value for a key.
+/// False if the mask has no value for a key.
 bool Asked::addPart(int64_t begin, int64_t size, int64_t looks,
                     Estimate &found) {
   keys.clear();
@@ -369,12 +372,12 @@ std::optional<Asked::Estimate> Asked::estimate(int64_t looks) {
   return found;
 }
 
-/// Keys that are looked at in each part of a query's, where not all are.
+/// Number of keys examined in each part of a query's range, if not all are.
 static constexpr int64_t kLooks = 8;
-/// Of about so many parts.
+/// Number of keys examined for a query: it has about 32 parts.
 static constexpr int64_t kLooksOfQuery = 32 * kLooks;
 
-/// Asks about each pair.
+/// Evaluates the mask for each pair.
 static std::optional<RowSum> sumAllAsked(Asked &asked, int64_t queries,
                                          int64_t keys, int64_t batchRow,
                                          int64_t head, int64_t most,

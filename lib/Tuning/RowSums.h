@@ -9,16 +9,17 @@
 
 namespace nsacc::tuning {
 
-/// Pairs of one batch row and head.
+/// Number of pairs of one batch row and head.
 struct RowSum {
-  /// The number where it is exact.
+  /// The number if it is exact.
   Quantity::Wide whole = 0;
   bool isExact = true;
-  /// The number where it isn't exact: what was found, times what it stands for.
+  /// The estimate if the number isn't exact: the found pairs, each weighted by
+  /// the number of pairs that it stands for.
   double about = 0;
-  /// How much hangs on few finds: of each pair that was found, the square of
-  /// what it stands for; and of each query that was drawn, that of its part of
-  /// the number.
+  /// Measures of how far the estimate depends on few pairs. The first is the
+  /// sum of the squared weights of pairs that were found. The second is the sum
+  /// of the squared parts that drawn queries have of the estimate.
   double pairSquares = 0, querySquares = 0;
 
   static RowSum of(Quantity::Wide whole) {
@@ -26,15 +27,15 @@ struct RowSum {
   }
 };
 
-/// Keys that some query sees.
+/// The keys that some query sees.
 class SeenKeys {
 public:
   void add(int64_t first, int64_t end);
   void add(const SeenKeys &other);
-  /// So many, which may be some of the others.
+  /// Adds a number of keys, which may be among the others.
   void addMore(double keys) { more += keys; }
 
-  /// No less than there are, and no more.
+  /// Upper and lower bounds of the number of keys.
   double countMost() const { return countListed() + more; }
   double countLeast() const { return countListed(); }
 
@@ -46,26 +47,26 @@ private:
   double more = 0;
 };
 
-/// Which keys count, and how many of a query at the most.
+/// The keys that count, and the most keys of a query.
 struct Counted {
-  /// Those alone whose every pair is visible by the mask's bounds.
+  /// Whether only keys of intervals count in which every pair is visible.
   bool onlyExact = false;
-  /// Keys of one query; none: all of them.
+  /// Most keys of one query; none: no limit.
   std::optional<int64_t> most;
-  /// Queries or pairs that are looked at one by one.
+  /// Number of queries or pairs that are examined one by one.
   int64_t budget = 1 << 12;
 };
 
-/// The keys between the mask's bounds, summed over all queries: in closed form
-/// where bounds are linear but for what repeats, else query by query, else of
-/// queries that are drawn. The time depends on the budget, not on the number of
-/// queries. `seen` gets the keys that some query sees, where the sum is exact.
+/// Sums the keys between the mask's bounds over all queries: in closed form if
+/// bounds are linear apart from a repeating part, else query by query, else
+/// from a sample of queries. The time depends on the budget, not on the number
+/// of queries. `seen` gets the keys that some query sees, if the sum is exact.
 RowSum sumBounds(const KeyBounds &bounds, const nsa::MaskInfo &mask,
                  const Counted &counted, SeenKeys *seen);
 
-/// The pairs that a mask shows, which is asked about each where that isn't too
-/// often, else about some that are drawn. None where it has no value for one.
-/// `seen` gets the keys that some query sees, where the sum is exact.
+/// Sums the pairs that a mask shows. It evaluates the mask for each pair if
+/// there aren't too many, else for a sample. None if the mask has no value for
+/// a pair. `seen` gets the keys that some query sees, if the sum is exact.
 std::optional<RowSum> sumMask(const KeyBounds &bounds,
                               interpreter::MaskRunner &mask, int64_t batchRow,
                               int64_t head, const Counted &counted,

@@ -16,7 +16,8 @@ size_t Rule::find(const DimSizes &sizes) const {
   return cases.back().schedule;
 }
 
-/// The least and the largest size that is rounded as this one is.
+/// The least and the largest size that round to the same power of two as
+/// `size`.
 static std::pair<int64_t, int64_t> getRounded(int64_t size) {
   if (size <= 1)
     return {size, size};
@@ -51,19 +52,19 @@ size_t ShapeTimes::findFastest() const {
 
 namespace {
 
-/// Shapes with one product of sizes.
+/// Shapes with the same product of sizes.
 struct Bin {
   int64_t product;
   std::vector<const ShapeTimes *> shapes;
 };
 
-/// A choice for the first bins.
+/// The choice for the first bins.
 struct Partial {
   double slowdown = HUGE_VAL;
   size_t start = 0, schedule = 0;
 };
 
-/// The best rule over one product, for each number of cases.
+/// Finds the best rule over one product, for each number of cases.
 class Cutter {
 public:
   Cutter(std::vector<Bin> bins, size_t schedules)
@@ -71,7 +72,7 @@ public:
 
   Rule cut(size_t mostCases) const {
     size_t count = bins.size();
-    // best[k][n]: the first n bins in k cases.
+    // best[k][n] is the choice for the first n bins in k cases.
     std::vector<std::vector<Partial>> best(mostCases + 1,
                                            std::vector<Partial>(count + 1));
     best[0][0].slowdown = 1;
@@ -97,7 +98,7 @@ public:
   size_t getNumBins() const { return bins.size(); }
 
 private:
-  /// Between two bins, in the middle by ratio.
+  /// The bound between two bins, at their geometric mean.
   int64_t getLeast(size_t start) const {
     if (start == 0)
       return 0;
@@ -153,8 +154,9 @@ Rule tuning::chooseRule(llvm::ArrayRef<std::string> dims,
     for (const std::string &other : dims.drop_front(index + 1))
       products.push_back({dim, other});
   }
-  // Where several tell the shapes apart, one size before two, and the one that
-  // most shapes differ in: it is what has to do with their times most likely.
+  // If several products tell the shapes apart, one size comes before two, and
+  // the product in which most shapes differ comes first: their times most
+  // likely depend on it.
   std::vector<std::tuple<size_t, size_t, size_t>> order;
   for (auto [index, product] : llvm::enumerate(products))
     order.emplace_back(product.size(),
@@ -171,7 +173,7 @@ Rule tuning::chooseRule(llvm::ArrayRef<std::string> dims,
         continue;
       Rule rule = cutter.cut(cases);
       rule.dims = product;
-      // More cases have to be worth it.
+      // More cases have to pay.
       if (rule.slowdown < best.slowdown * 0.999 || best.cases.empty())
         best = std::move(rule);
     }

@@ -16,7 +16,7 @@ namespace fs = llvm::sys::fs;
 
 static constexpr llvm::StringLiteral kPrefix = "nsacc-tune";
 
-/// The folder, locked; -1 where another process has it.
+/// Locks the folder; -1 if another process has it.
 static int lock(const std::string &folder) {
   int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor >= 0 && ::flock(descriptor, LOCK_EX | LOCK_NB) == 0)
@@ -26,7 +26,7 @@ static int lock(const std::string &folder) {
   return -1;
 }
 
-/// Whether it is our own, and not one that is just being made.
+/// Whether the folder belongs to this user, and isn't just being made.
 static bool mayBeLeft(const std::string &folder) {
   constexpr std::chrono::minutes least(1);
   fs::file_status status;
@@ -37,7 +37,7 @@ static bool mayBeLeft(const std::string &folder) {
              least;
 }
 
-/// Removes folders of processes that were killed: nobody has their locks.
+/// Removes folders of killed processes: nobody holds their locks.
 static void removeLeft() {
   llvm::SmallString<128> place;
   llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, place);

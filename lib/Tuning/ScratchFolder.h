@@ -9,24 +9,24 @@
 
 namespace nsacc::tuning {
 
-/// A temporary folder that is gone with its owner. Where a process is killed,
-/// the next one that makes such a folder removes what is left.
+/// A temporary folder that is removed with its owner. If a process is killed,
+/// the next process that makes such a folder removes the old one.
 class ScratchFolder {
 public:
   static llvm::Expected<ScratchFolder> create();
-  /// None.
+  /// Holds no folder.
   ScratchFolder() = default;
   ScratchFolder(ScratchFolder &&other);
   ScratchFolder &operator=(ScratchFolder &&other);
   ~ScratchFolder();
 
-  /// Empty: none.
+  /// The path; empty if there is no folder.
   const std::string &getPath() const { return path; }
   std::string getPath(llvm::StringRef name) const;
 
 private:
   std::string path;
-  /// Locked for as long as the process has it.
+  /// Locked as long as the process has the folder.
   int descriptor = -1;
 };
 

@@ -11,7 +11,7 @@
 using namespace nsacc;
 using namespace nsacc::tuning;
 
-/// "T=[5, 0, 127]", or how many rows there are.
+/// "T=[5, 0, 127]", or the number of rows if there are many.
 static std::string spellRows(llvm::StringRef name, int64_t size,
                              llvm::ArrayRef<int64_t> offsets) {
   constexpr size_t most = 16;
@@ -92,7 +92,7 @@ llvm::json::Value tuning::toJSON(const ShapesResult &result,
   return llvm::json::Value(std::move(object));
 }
 
-/// Those of which code is made, and those that a rule may compare.
+/// The dimensions whose sizes a rule may compare; code doesn't depend on them.
 static llvm::Expected<std::vector<std::string>>
 findLengths(const CompiledProgram &program, const Signature &signature,
             llvm::ArrayRef<DimSizes> shapes) {
@@ -132,7 +132,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Tunes shapes one after the other, then measures what won with all of them.
+/// Tunes shapes one after the other, then measures the winners with all shapes.
 class ManyShapes {
 public:
   ManyShapes(const CompiledProgram &program, llvm::StringRef kernel,
@@ -145,8 +145,8 @@ private:
   double getSeconds() const {
     return std::chrono::duration<double>(Clock::now() - start).count();
   }
-  /// Options for one shape. What is told of it names it, and counts the time of
-  /// all.
+  /// Options for one shape. Its reports name it, and count the time of all
+  /// shapes.
   TuneOptions getOptions(const std::string &what, double budget);
   double getBudget(size_t index) const;
   llvm::Error tuneEach();
@@ -155,7 +155,7 @@ private:
   llvm::Error raceAll();
   TunedRule spellRule() const;
   llvm::Error keep();
-  /// Without a rule, what was found for each shape by itself.
+  /// Stores the best schedule of each shape if there is no rule.
   void keepTuned();
 
   const CompiledProgram &program;
@@ -166,9 +166,9 @@ private:
   /// The longest time that measuring the compiler's choice took.
   double firstSeconds = 0;
   std::vector<CheckedCode> checked;
-  /// Of each shape, whether tuning it compared anything.
+  /// For each shape, whether tuning it compared anything.
   std::vector<bool> isCompared;
-  /// What is the fastest of those, by the key that it is stored by.
+  /// The fastest schedule of each of these shapes, by the key of its entry.
   std::vector<std::pair<std::string, TunedSchedule>> tuned;
   ShapesResult result;
 };
@@ -178,10 +178,10 @@ private:
 TuneOptions ManyShapes::getOptions(const std::string &what, double budget) {
   TuneOptions each = options.tuning;
   each.budgetSeconds = budget;
-  // What is fast for one shape is tried for the next ones.
+  // Winners of earlier shapes are tried for later ones.
   llvm::append_range(each.seeds, result.schedules);
   each.checked = &checked;
-  // What was kept before competes; what is kept now is what the rule says.
+  // Entries that were stored before compete; only the rule stores new ones.
   if (each.store.mode == CacheMode::ReadWrite)
     each.store.mode = CacheMode::ReadOnly;
   each.report = [this, what, before = getSeconds()](Progress progress) {
@@ -193,8 +193,8 @@ TuneOptions ManyShapes::getOptions(const std::string &what, double budget) {
   return each;
 }
 
-/// A part of what is left, without what measuring all schedules with all shapes
-/// will take.
+/// A part of the remaining time, less the time for measuring all schedules with
+/// all shapes.
 double ManyShapes::getBudget(size_t index) const {
   double all = options.tuning.budgetSeconds;
   auto races = static_cast<double>(shapes.size() + options.heldOut.size());
@@ -227,7 +227,8 @@ llvm::Error ManyShapes::tuneEach() {
     firstSeconds = std::max(firstSeconds, found->firstSeconds);
     isCompared.push_back(found->isCompared);
   }
-  // What won with one shape is compared with the others, too.
+  // If there are more schedules than the compiler's choice, all shapes are
+  // compared later.
   if (result.schedules.size() == 1)
     for (auto [index, compared] : llvm::enumerate(isCompared))
       if (!compared)
@@ -235,7 +236,7 @@ llvm::Error ManyShapes::tuneEach() {
   return llvm::Error::success();
 }
 
-/// All schedules with one shape.
+/// Measures all schedules with one shape.
 llvm::Expected<ShapeTimes> ManyShapes::race(const DimSizes &sizes,
                                             const std::string &what) {
   TuneOptions own = getOptions(what, HUGE_VAL);
@@ -287,7 +288,7 @@ llvm::Error ManyShapes::raceAll() {
   return raceOf("held out", options.heldOut, result.heldOut);
 }
 
-/// The rule as it is kept.
+/// The rule in its stored form.
 TunedRule ManyShapes::spellRule() const {
   TunedRule rule = result.rule.spell(result.schedules);
   for (const ShapeTimes &shape : result.shapes)
@@ -309,13 +310,13 @@ llvm::Error ManyShapes::keep() {
     return key.takeError();
   result.isKept = store.storeRule(getRuleKey(*key), spellRule());
   for (const ShapeTimes &shape : result.shapes) {
-    // An entry is of all lengths that round to the same powers of two.
+    // An entry holds for all lengths that round to the same powers of two.
     if (!result.isKept || !result.rule.isSettled(shape.sizes))
       continue;
     auto own = program.getTuningKey(kernel, shape.sizes);
     if (!own)
       return own.takeError();
-    // What was found for these sizes alone: the rule may be slower.
+    // This is the best schedule for these sizes alone: the rule may be slower.
     store.store(*own, shape.measured[shape.findFastest()]);
   }
   return llvm::Error::success();

@@ -19,7 +19,7 @@ namespace {
 /// Values of some fields.
 using Point = std::vector<std::pair<Field, int64_t>>;
 
-/// The fields of named ops.
+/// Fields of named ops.
 using Assignment = std::map<std::pair<std::string, Field>, int64_t>;
 
 } // namespace
@@ -39,7 +39,7 @@ static std::string spell(const Assignment &values) {
   return settings.toString();
 }
 
-/// "slc: order=union, tokens=8, …", of all ops.
+/// "slc: order=union, tokens=8, …", for all ops.
 static std::string spell(const KernelChoice &choice) {
   std::vector<std::string> ops;
   for (const OpChoice &op : choice.ops)
@@ -114,7 +114,7 @@ tuning::listGroups(KernelOp kernel, const Goal &goal, const Settings &given,
 
 namespace {
 
-/// The points of one group.
+/// Makes the points of one group.
 class GridMaker {
 public:
   GridMaker(KernelOp kernel, const Goal &goal, const KernelChoice &choice,
@@ -162,7 +162,8 @@ private:
     return std::max<int64_t>(1, rows / heads);
   }
 
-  /// Rows that tokens of the group's heads make, each number of tokens once.
+  /// Adds numbers of rows as tokens of the group's heads; each number of tokens
+  /// is added once.
   void addRows(llvm::ArrayRef<int64_t> rows, llvm::ArrayRef<int64_t> warps,
                llvm::ArrayRef<int64_t> columns, Field columnField,
                llvm::ArrayRef<int64_t> blocks) {
@@ -267,9 +268,9 @@ void GridMaker::addSteps() {
         points.push_back({{info.field, value}});
 }
 
-/// The group's ops of a point: fields of programs are given for one of them,
-/// others for each that has them. Fields that the user gave stay as they are;
-/// false where nothing else is left, or the group has no such field.
+/// Assigns a point to the group's ops: a field of the program to one of them,
+/// other fields to each op that has them. Fields that the user gave stay. False
+/// if no field is left, or the group has none of the fields.
 static bool assign(const KernelChoice &choice, const Group &group,
                    const Settings &given, const Point &point,
                    Assignment &values) {

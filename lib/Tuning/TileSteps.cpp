@@ -13,8 +13,8 @@ using namespace nsacc;
 using namespace nsacc::nsa;
 using namespace nsacc::tuning;
 
-/// Bounds are looked at for so many tiles, spread over all, of at most this
-/// many batch rows, and heads.
+/// Number of tiles, spread over all, for which bounds are examined, and the
+/// most batch rows, and heads, for that.
 static constexpr int64_t kMostTiles = 64, kMostRows = 16;
 
 namespace {
@@ -42,7 +42,8 @@ private:
 
 } // namespace
 
-/// From the first to the last that one of the heads' queries sees.
+/// Number of keys from the first to the last that a query of one of the heads
+/// sees.
 double TilesOfHeads::countKeys(const KeyInterval &interval, int64_t first,
                                int64_t last) {
   int64_t low = bounds.countKeys(), high = 0;
@@ -106,7 +107,7 @@ TileSteps tuning::countSteps(ScoringOpInterface op, const CallSizes &sizes,
         found.steps += times * steps * static_cast<double>(count);
         found.mostSteps = std::max(found.mostSteps, steps);
       }
-      // The longest tile tends to be one of these.
+      // One of these tends to be the longest tile.
       for (int64_t tile : {int64_t{0}, tiles - 1})
         if (tile >= 0 && tile < tiles)
           found.mostSteps = std::max(found.mostSteps, seen.countSteps(tile));

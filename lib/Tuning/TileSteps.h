@@ -7,19 +7,20 @@
 
 namespace nsacc::tuning {
 
-/// What the tiles of all batch rows and key heads meet.
+/// Number of steps of the tiles of all batch rows and key heads.
 struct TileSteps {
-  /// Tiles of queries, steps of all of them, and of the one with the most.
+  /// Number of query tiles, number of their steps, and the most steps of a
+  /// tile.
   double tiles = 0, steps = 0, mostSteps = 0;
 };
 
-/// Tiles of so many tokens in all batch rows, of one key head.
+/// Number of tiles of `tokens` tokens in all batch rows, for one key head.
 double countTiles(nsa::ScoringOpInterface op, const CallSizes &sizes,
                   double tokens);
 
-/// Of an op over all keys or pooled keys, with tiles of so many tokens and
-/// keys. Steps are those over keys between the mask's bounds, whatever it says
-/// of each pair alone.
+/// Counts the steps of an op over all keys or pooled keys, with tiles of these
+/// numbers of tokens and keys. Steps go over the keys between the mask's
+/// bounds, whatever the mask says of single pairs.
 TileSteps countSteps(nsa::ScoringOpInterface op, const CallSizes &sizes,
                      double tokens, double keys);
 

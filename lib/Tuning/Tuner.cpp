@@ -25,7 +25,7 @@
 using namespace nsacc;
 using namespace nsacc::tuning;
 
-/// Rounds that decide, and milliseconds of one.
+/// Number of rounds that decide, and milliseconds of each.
 static constexpr unsigned kFinalRounds = 9;
 static constexpr double kFinalVisit = 8;
 
@@ -68,18 +68,18 @@ TunedSchedule TuneResult::describe(const Trial &trial) const {
 
 namespace {
 
-/// What an effort tries.
+/// Limits of an effort.
 struct Limits {
-  /// Candidates of a grid, and how much slower than the first one they may be
-  /// by the model.
+  /// Number of a grid's candidates, and how much slower than the first one they
+  /// may be by the model.
   size_t candidates;
   double slowdown;
   bool hasSteps;
-  /// Groups with less of the time aren't looked at.
+  /// Groups with a smaller fraction of the time are skipped.
   double leastShare;
 };
 
-/// What a search returns from wherever it is when it is to stop.
+/// The error with which every part of a search returns when it has to stop.
 class StoppedError : public llvm::ErrorInfo<StoppedError> {
 public:
   static char ID;
@@ -111,47 +111,49 @@ private:
   }
   ModelOptions getModel() const { return getModelOptions(options); }
   bool isOver() const { return getSeconds() >= options.budgetSeconds; }
-  /// Asked on the caller's thread, which alone hears of signals.
+  /// Called on the caller's thread only, which alone gets signals.
   bool isInterrupted() const {
     return options.worker.isInterrupted && options.worker.isInterrupted();
   }
-  /// Whether what has begun is to end, but for the last comparison, without
-  /// which nothing could be kept.
+  /// Whether current work has to end. The last comparison doesn't: nothing
+  /// could be stored without it.
   bool isStopped() const {
     return !isFinishing && options.isStopped && options.isStopped();
   }
-  /// A StoppedError where the search is to stop, whatever else went wrong.
+  /// A StoppedError if the search has to stop, else `error`.
   llvm::Error stopOr(llvm::Error error) const;
-  /// One whose jobs end where the search is to stop.
+  /// Options of a worker whose jobs end when the search has to stop.
   WorkerOptions getWorker() const;
   void report(const llvm::Twine &what);
 
   llvm::Error search();
   llvm::Error setUp();
-  /// The candidate of a schedule; none where it doesn't fit the program.
+  /// The candidate of a schedule; none if it doesn't fit the program.
   llvm::Expected<std::optional<Candidate>> makeFrom(llvm::StringRef schedule);
-  /// What was kept before for such calls competes, however short the time is.
+  /// Lets the entry that was stored before for such calls compete, even in a
+  /// short search.
   llvm::Error addKept();
   bool isCandidate(size_t index) const {
     return trials[index].failure.empty() && !trials[index].isSkipped;
   }
-  /// The trial of the same code, or a new one that is compiled.
+  /// Adds candidates: finds the trial of the same code, or compiles a new one.
   llvm::Error add(std::vector<Candidate> candidates,
                   std::vector<size_t> &added);
   llvm::Error compile(llvm::ArrayRef<size_t> added);
   llvm::Error measure(std::vector<size_t> which, unsigned rounds,
                       double visitMilliseconds);
-  /// The one with the least median.
+  /// The trial with the least median.
   size_t findBest(llvm::ArrayRef<size_t> which) const;
-  /// Measures some and narrows them down; the fastest is the current one.
+  /// Measures trials and narrows them down; the fastest becomes the current
+  /// one.
   llvm::Error choose(std::vector<size_t> which);
-  /// Whether the oracle says that a candidate's results are right; it is asked
-  /// once. One whose aren't has failed.
+  /// Checks a candidate's results against the oracle, once. A candidate with
+  /// wrong results has failed.
   llvm::Error check(size_t index);
   llvm::Error tryGrid(Grid grid);
   llvm::Error tryGroup(const Group &group, Grid grid);
   llvm::Error trySeeds();
-  /// The winner beside the compiler's choice, once more and for longer.
+  /// Measures the winner beside the compiler's choice, again and for longer.
   llvm::Error compareLast();
   void finish(TuneResult &result);
   llvm::Error explainNothing() const;
@@ -165,29 +167,29 @@ private:
   ScratchFolder folder;
   std::vector<std::string> specialized;
   std::vector<Trial> trials;
-  /// Of each trial, the file of its package; empty where it has none.
+  /// Path of each trial's package; empty if it has none.
   std::vector<std::string> packages;
-  /// Of each trial that has a package, that of its code.
+  /// Hash of the code of each trial that has a package.
   std::vector<std::string> hashes;
   std::vector<bool> hasLosses;
-  /// The largest error of those that were checked.
+  /// The largest error of each checked trial.
   std::map<size_t, double> errors;
-  /// Of each trial, the first one with the same code.
+  /// For each trial, the first trial with the same code.
   std::vector<size_t> sameCode;
   llvm::StringMap<size_t> byWhole, byCode, bySeed;
-  /// The trial that is the best so far.
+  /// Index of the best trial so far.
   size_t current = 0;
-  /// Whether one of them was kept before.
+  /// Whether the stored entry was compared.
   bool isKeptCompared = false;
-  /// Trials that are compiled though the time is over.
+  /// Number of trials that are compiled even if the time is over.
   size_t alwaysTried = 1;
-  /// Whether something was compared with what was the best before, to the end.
+  /// Whether a trial was compared with the best one before it, to the end.
   bool isCompared = false;
   bool isFinishing = false;
-  /// Those that were measured last, if that was often enough to decide.
+  /// The trials of the last measurement, if its rounds were enough to decide.
   std::vector<size_t> finalists;
   std::optional<Floor> floor;
-  /// Below which no run can be; 0 where that isn't known.
+  /// Lower bound of all runs' times; 0 if it isn't known.
   double leastSeconds = 0, firstSeconds = 0;
   int64_t clock = 0;
   Progress progress;
@@ -265,7 +267,7 @@ llvm::Error Search::setUp() {
     auto choice = schedule::choose(kernel, goal, chosen);
     if (!choice)
       return choice.takeError();
-    // Code for a named device may be measured on one that is faster.
+    // Code for a named device may be measured on a faster one.
     bool isOwn =
         program.getTargetName() == "cuda" || program.getTarget() == Target::CPU;
     if (!isOwn)
@@ -300,7 +302,7 @@ llvm::Error Search::add(std::vector<Candidate> candidates,
   }
   if (llvm::Error error = compile(fresh))
     return error;
-  // Those that came to the same code are one trial.
+  // Candidates with the same code are one trial.
   for (size_t &index : added)
     index = sameCode[index];
   llvm::erase_if(added, [&](size_t index) { return !isCandidate(index); });
@@ -350,7 +352,8 @@ llvm::Error Search::compile(llvm::ArrayRef<size_t> fresh) {
       return error;
   }
   if (isEnded) {
-    // Tools that compile hear Ctrl-C, too: how they end says nothing.
+    // Ctrl-C also ends the tools that compile: their failures mean nothing
+    // then.
     for (size_t index : fresh)
       trials[index].failure.clear();
     return stopOr(llvm::createStringError("interrupted"));
@@ -401,7 +404,7 @@ llvm::Error Search::measure(std::vector<size_t> which, unsigned rounds,
   job.rounds = rounds;
   job.visitMilliseconds = visitMilliseconds;
   auto found = runJob(job, getWorker());
-  // A worker hears Ctrl-C, too: what it found says nothing then.
+  // Ctrl-C also ends a worker: its results mean nothing then.
   if (llvm::Error error = stopOr(found.takeError()))
     return error;
   if (rounds == kFinalRounds)
@@ -409,7 +412,7 @@ llvm::Error Search::measure(std::vector<size_t> which, unsigned rounds,
   if (found->clock)
     clock = found->clock;
   for (auto [index, measured] : llvm::zip(which, found->packages)) {
-    // Times of another worker are of another moment.
+    // Times of different workers are from different moments.
     if (!measured.milliseconds.empty())
       trials[index].milliseconds = std::move(measured.milliseconds);
     if (!measured.failure.empty())
@@ -429,7 +432,7 @@ size_t Search::findBest(llvm::ArrayRef<size_t> which) const {
 }
 
 llvm::Error Search::choose(std::vector<size_t> which) {
-  // What spills isn't taken while something doesn't.
+  // A schedule that spills isn't taken while another one doesn't.
   bool hasClean = !hasLosses[current];
   for (size_t index : which)
     hasClean |= !hasLosses[index];
@@ -442,8 +445,8 @@ llvm::Error Search::choose(std::vector<size_t> which) {
   if (which.size() == 1 && trials[current].isMeasured())
     return llvm::Error::success();
   bool hasOthers = which.size() > 1;
-  // Rounds, the time of one in milliseconds, how many stay, and how much slower
-  // than the first of them.
+  // Number of rounds, milliseconds of each, number of trials that stay, and how
+  // much slower than the first they may be.
   struct Stage {
     unsigned rounds;
     double visit;
@@ -470,7 +473,7 @@ llvm::Error Search::choose(std::vector<size_t> which) {
     double most = trials[which.front()].getMedian() * stage.slowdown;
     while (which.size() > stage.stay || trials[which.back()].getMedian() > most)
       which.pop_back();
-    // The one that it has to be better than is measured beside it.
+    // The current best is measured beside the others.
     if (!llvm::is_contained(which, current) && trials[current].isMeasured())
       which.push_back(current);
   }
@@ -540,7 +543,7 @@ llvm::Error Search::tryGroup(const Group &group, Grid grid) {
     return error;
   if (candidates.empty())
     return llvm::Error::success();
-  // The model knows nothing of steps.
+  // The model doesn't predict effects of steps.
   if (grid == Grid::Tiles) {
     double most = candidates.front().predicted * limits.slowdown;
     while (candidates.size() > limits.candidates ||
@@ -622,8 +625,8 @@ llvm::Error Search::addKept() {
       if (llvm::Error error = add({std::move(**candidate)}, added))
         return error;
   }
-  // Often enough that it isn't chance which of the two is faster: a short time
-  // compares nothing else.
+  // The rounds are enough to rule out chance: a short search compares nothing
+  // else.
   if (added.size() > 1) {
     if (llvm::Error error = measure(added, kFinalRounds, kFinalVisit))
       return error;
@@ -632,7 +635,7 @@ llvm::Error Search::addKept() {
     current = findBest(added);
     isCompared = isKeptCompared = true;
   }
-  // Seeds alone are measured beside it, all as often.
+  // Seeds alone are measured beside it, equally often.
   if (options.effort == Effort::Seeds)
     return llvm::Error::success();
   return choose({current});
@@ -668,7 +671,7 @@ llvm::Error Search::trySeeds() {
     bySeed[seed] = sameCode[byWhole.at(whole)];
   if (options.effort != Effort::Seeds)
     return choose(std::move(added));
-  // Each as often as the others.
+  // All trials are measured equally often.
   if (!llvm::is_contained(added, current))
     added.push_back(current);
   if (llvm::Error error = measure(added, kFinalRounds, kFinalVisit))
@@ -784,8 +787,8 @@ llvm::Expected<TuneResult> tuning::tune(const CompiledProgram &program,
     return result;
   result->key = std::move(*key);
   TunedSchedules store(options.store, options.warn);
-  // What wasn't compared with all others isn't the fastest of them, unless it's
-  // faster than what a call would take otherwise.
+  // A schedule that wasn't compared with all others isn't stored as the
+  // fastest, unless it is faster than a call's schedule would be otherwise.
   bool isCut =
       result->isStopped || (result->isTimeOver && !options.keepsUnfinished);
   bool isDone =

@@ -21,7 +21,7 @@ namespace json = llvm::json;
 
 namespace {
 
-/// The files of one worker, which are gone when it is.
+/// The files of one worker, removed when it ends.
 class JobFiles {
 public:
   llvm::Error create(const Job &job) {
@@ -45,13 +45,13 @@ public:
   std::string jobPath, resultPath, logPath;
 };
 
-/// How a worker's process ended.
+/// End of a worker's process.
 struct Ending {
   bool isTimeout = false, isInterrupted = false;
   Subprocess::Ending how;
 };
 
-/// What it wrote.
+/// Results that the worker wrote.
 struct Found {
   std::vector<Measured> packages;
   std::optional<size_t> current;
@@ -115,7 +115,7 @@ static Found parse(llvm::StringRef text, size_t packages) {
     auto value = parseJSON(line);
     const json::Object *object = value ? value->getAsObject() : nullptr;
     if (!object) {
-      // The last line of a worker that ended within it.
+      // The line is the last one of a worker that ended while writing it.
       if (!value)
         llvm::consumeError(value.takeError());
       continue;
@@ -175,12 +175,12 @@ llvm::Expected<JobResult> tuning::runJob(const Job &job,
     if (found.isDone)
       return result;
     std::string why = explain(*ending, options, JobFiles::read(files.logPath));
-    // Nothing that another worker would do better.
+    // Another worker would do no better.
     if (!found.error.empty() || !found.current)
       return llvm::createStringError("nothing can be measured: " +
                                      (found.error.empty() ? why : found.error));
     result.packages[*found.current].failure = why;
-    // The others go on without the one that ended it.
+    // The next worker measures the others, without the failed package.
     for (auto [index, path] : llvm::enumerate(left.packages))
       if (!result.packages[index].failure.empty())
         path.clear();

@@ -30,17 +30,17 @@ static llvm::Error toError(nsacc_rt_status status) {
 
 namespace {
 
-/// Where packages run: a device, or this process's processor.
+/// Place where packages run: a device, or this process's processor.
 class Place {
 public:
   explicit Place(const Job &job) : job(job) {}
   virtual ~Place() = default;
 
-  /// Inputs, then results, in the order of the signature.
+  /// Sets inputs, then results, in the order of the signature.
   virtual llvm::Error setUp(llvm::ArrayRef<Tensor> tensors) = 0;
-  /// Milliseconds of a run, each the mean of some.
+  /// Milliseconds of runs, each the mean of several.
   virtual llvm::Expected<double> measure(llvm::StringRef package) = 0;
-  /// Runs once; results are in the tensors then.
+  /// Runs once and writes the results to the tensors.
   virtual llvm::Error run(llvm::StringRef package) = 0;
 
 protected:
@@ -172,7 +172,7 @@ private:
     return tensor.getNumElements() * getSize(tensor.getDType());
   }
 
-  /// The median of as many times as fit a visit, where each is of one launch.
+  /// The median of as many times as fit into a visit.
   llvm::Expected<double> measure(const Module &module, uint32_t launches) {
     nsacc_rt_measure_options options = {};
     options.runs = job.policy.isCold ? 5 : 1;
@@ -193,7 +193,7 @@ private:
   size_t flushBytes = 0;
 };
 
-/// Writes lines that are there when the process ends, however it does.
+/// Writes lines that survive any end of the process.
 class Results {
 public:
   llvm::Error open(llvm::StringRef path) {
@@ -221,7 +221,7 @@ static llvm::Expected<std::string> readFile(llvm::StringRef path) {
   return (*buffer)->getBuffer().str();
 }
 
-/// Of the first device that nvidia-smi lists as job.device, in MHz.
+/// Clock in MHz of the first device that nvidia-smi lists as job.device.
 static int64_t queryClock(const Job &job) {
   auto program = llvm::sys::findProgramByName("nvidia-smi");
   if (job.device < 0 || !program)
@@ -357,7 +357,7 @@ static llvm::Error runJobFile(llvm::StringRef jobFile, Results &results) {
 }
 
 int tuning::runWorker(llvm::StringRef jobFile, llvm::StringRef resultFile) {
-  // What a tuner's end leaves behind would keep the device busy.
+  // A worker that outlives its tuner would keep the device busy.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   Results results;
   if (llvm::Error error = results.open(resultFile)) {

@@ -164,8 +164,8 @@ def NSATile_UniformStepOp : NSATile_Op<"uniform_step", [
     MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "says whether all warpgroups run this step of a loop";
   let description = [{
-    The op is in a loop whose bounds may differ between warpgroups. If `condition` is true, all warpgroups run this
-    step. All warpgroups run all steps of a loop without this op.
+    The bounds of the loop around the op may differ between warpgroups. If `condition` is true, all warpgroups run
+    this step. All warpgroups run all steps of a loop without this op.
   }];
   let arguments = (ins I1:$condition);
   let assemblyFormat = "$condition attr-dict";
@@ -253,7 +253,7 @@ def NSATile_TilesOp : NSATile_Op<"tiles", [
     takes the next point when it is done with one. The producer asks for the point and
     tells the consumers. x goes down from the end, then y and z go up.
 
-    With `sections`, several columns (y, z) go down together. This is for points whose work depends on x:
+    With `sections`, several columns (y, z) go down together. This is for work that depends on x:
     the last section begins with its heavy points and leaves enough light points for all blocks,
     so that no block ends long after the others. A section has no more columns than this takes,
     since columns read different operands.

@@ -48,7 +48,7 @@ def NSATile_SliceLayout : NSATile_Layout<"SliceLayout", "slice"> {
 }
 
 def NSATile_PartialLayout : NSATile_Layout<"PartialLayout", "partial"> {
-  let summary = "registers whose sum over threads is the tile";
+  let summary = "registers that add up to the tile over threads";
   let description = [{
     The registers are the slice `of`'s. Where threads of the slice hold copies of an element, here
     the element is the sum of their registers: sums of rows stay in threads until a loop is done.

@@ -173,8 +173,8 @@ def NSATile_LoadOp : NSATile_Op<"load", [
   let description = [{
     Tile dimension `d` runs over buffer dimension `dims[d]`, from the offset on in
     steps of `steps[d]` (1 if not given); all other buffer dimensions stay at their
-    offset. An element whose buffer index is negative or not below `limits[d]` is
-    zero and isn't read.
+    offset. An element at a buffer index that is negative or not below `limits[d]`
+    is zero and isn't read.
 
     ```mlir
     %t = nsatile.load %q[%b, %t0, %h0, %c0] dims [1, 2, 3] limits [%T, %HQ, %D]
@@ -498,7 +498,7 @@ def NSATile_SoftmaxMergeOp : NSATile_Op<"softmax_merge", [
 
 def NSATile_SoftmaxWeightsOp : NSATile_Op<"softmax_weights", [
     Pure, Elementwise, AllTypesMatch<["scores", "lse", "rest", "weights"]>]> {
-  let summary = "the weights of a softmax whose log-sum-exp is known";
+  let summary = "the weights of a softmax with a known log-sum-exp";
   let description = [{
     weights = exp(scale · scores - lse - rest): lse is the log-sum-exp as an f32, and rest the part for
     which an f32 has no digits. The product is rounded, like the greatest product in the log-sum-exp:
@@ -568,7 +568,7 @@ def NSATile_TopOp : NSATile_Op<"top", [
 
 def NSATile_ExchangeOp : NSATile_Op<"exchange", [
     Pure, AllTypesMatch<["keys", "result"]>]> {
-  let summary = "swaps keys whose columns differ in the bits of a mask";
+  let summary = "swaps keys between columns that differ in the bits of a mask";
   let description = [{
     Column c of the result is column c xor `mask` of the keys: half of a
     compare-exchange. A mask of all ones reverses rows.
@@ -602,7 +602,7 @@ def NSATile_ShiftOp : NSATile_Op<"shift", [
 def NSATile_UniteOp : NSATile_Op<"unite", [AttrSizedOperandSegments]> {
   let summary = "the union of lists, and for each entry the rows that have it";
   let description = [{
-    Unites the lists of `rows` rows, whose number is at most the one behind `of`. The op writes the different entries from
+    Unites the lists of `rows` rows; the number behind `of` bounds `rows`. The op writes the different entries from
     0 to `below` (exclusive) in ascending order to a row of `blocks`, and their number to `counts`. All other entries,
     negative ones among them, are left out. Elements of `blocks` behind the last entry aren't written. If `members` is
     given, the op writes a set of rows to it for each entry: bit r mod 32 of word r / 32 stands for row r.

@@ -149,7 +149,7 @@ def NSATileLowerFolds : Pass<"nsatile-lower-folds"> {
   let summary = "Write folds over one range as loops";
   let description = [{
     With `peel`, the full tiles of a range get a separate loop between the loops of the partial tiles, and
-    masks vanish from it. Folds whose steps overlap are peeled without `peel`, too, unless the program's schedule
+    masks vanish from it. Folds with overlapping steps are peeled without `peel`, too, unless the program's schedule
     says `peel = off`: products in flight go on from one loop to the next, and code behind a branch wouldn't be
     scheduled among the products before it. Without `peel`, each other fold becomes one loop, and its steps compare the
     number of their tile with the bounds of the full part.

@@ -187,7 +187,7 @@ def NSATileSchedulePipeline : Pass<"nsatile-schedule-pipeline"> {
     if the program's schedule says `peel = off`: with two, the first step would be a copy of the others.
 
     The pass changes no code. `nsatile-expand-pipeline` does what the attributes say. A remark for each loop with
-    products says what was found.
+    products reports the result.
 
     Before and after:
 
@@ -208,7 +208,7 @@ def NSATileSchedulePipeline : Pass<"nsatile-schedule-pipeline"> {
 }
 
 def NSATileExpandPipeline : Pass<"nsatile-expand-pipeline"> {
-  let summary = "Write loops whose steps overlap";
+  let summary = "Write loops with overlapping steps";
   let description = [{
     Products of warpgroups with a right operand in shared memory get a start and a separate wait. In a loop with
     `nsatile.stages`, a step starts its own products of stage 0, then the previous step's products of stage 1 (behind the
@@ -279,7 +279,7 @@ def NSATileOperandsInRegisters : Pass<"nsatile-operands-in-registers"> {
 def NSATileCombineEarly : Pass<"nsatile-combine-early", "::nsacc::nsatile::ProgramOp"> {
   let summary = "Combine tiles as soon as they are there";
   let description = [{
-    An elementwise op whose operands have no other use is moved in front of loops between
+    If its operands have no other use, an elementwise op is moved in front of loops between
     the op and its last operand. A program with several attentions then keeps one sum of
     their results in registers, not each result until the last attention is done. The loop
     that contains the most loops that carry tiles comes first, while there is no such sum:

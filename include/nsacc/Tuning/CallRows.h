@@ -7,59 +7,61 @@
 
 namespace nsacc::tuning {
 
-/// One of several, all of which it stands for.
+/// A number that was drawn, and how many numbers it stands for.
 struct Sample {
   int64_t number = 0, count = 1;
 };
 
-/// Numbers that look random, and are the same everywhere.
+/// Draws numbers that look random, and are the same on every machine.
 class Draws {
 public:
-  /// Below `end`.
+  /// Draws a number below `end`.
   int64_t next(int64_t end);
-  /// One of [0, all), within part `part` of `parts` about equal ones. Counts of
-  /// all parts add up to `all`.
+  /// Draws a number of [0, all) within part `part` of `parts` about equal
+  /// parts. The counts of all parts add up to `all`.
   Sample nextOf(int64_t all, int64_t part, int64_t parts);
 
 private:
   uint64_t state = 1;
 };
 
-/// All numbers below `all`, or one of each of `most` parts.
+/// All numbers below `all`, or one from each of `most` parts.
 std::vector<Sample> spread(int64_t all, int64_t most);
 
-/// Batch rows of one size for which a mask says the same, by one of them.
+/// Batch rows of one size for which a mask says the same, represented by one of
+/// them.
 struct BatchRows {
-  /// Of one row, in which nothing is ragged.
+  /// Sizes of one row, without ragged dimensions.
   DimSizes sizes;
   int64_t number = 0, count = 1;
 };
 
 /// The query heads of a key head, which share tiles and keys.
 struct HeadGroup {
-  /// One, where the mask says the same for all of them.
+  /// Only one head if the mask says the same for all of them.
   std::vector<Sample> heads;
-  /// Key heads that it stands for.
+  /// Number of key heads that the group stands for.
   int64_t count = 1;
 };
 
-/// The batch rows and heads of a call that an op's mask tells apart, or some of
-/// them. What is counted in each, times its count, is what all have, or an
-/// estimate that is as often too high as too low.
+/// The batch rows and heads of a call that an op's mask tells apart, or a
+/// sample of them. A number that is counted in each and weighted by its count
+/// adds up to the number of the whole call, or to an estimate that is as often
+/// too high as too low.
 class CallRows {
 public:
-  /// About `most` batch rows, and heads.
+  /// Collects about `most` batch rows, and as many heads.
   CallRows(nsa::ScoringOpInterface op, const CallSizes &sizes, int64_t most);
 
-  /// Of ragged rows of known lengths, the longest come first.
+  /// Ragged rows of known lengths are in order, the longest first.
   std::vector<BatchRows> rows;
   std::vector<HeadGroup> groups;
-  /// Whether none is left out, and the lengths of all are known; and whether
-  /// groups have all of their heads.
+  /// Whether no row is left out and all lengths are known; and whether groups
+  /// have all of their heads.
   bool areAll = true, haveAllHeads = true;
   int64_t batch = 1, keyHeads = 1;
 
-  /// Pairs of a batch row and a head that are looked at.
+  /// Number of pairs of a batch row and a head that are examined.
   int64_t countLooks() const;
 
 private:

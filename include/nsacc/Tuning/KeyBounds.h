@@ -8,28 +8,29 @@
 
 namespace nsacc::tuning {
 
-/// Keys of an op: tokens, or windows of pooled ones. Of ragged rows, those of
-/// an average one.
+/// Number of an op's keys: tokens, or windows of pooled tokens. For ragged
+/// rows, an average row's.
 double countKeys(nsa::ScoringOpInterface op, const CallSizes &sizes);
 
-/// Keys from `first` on and before `second`; disjoint, not even adjacent, and
-/// sorted.
+/// Ranges of keys from `first` on and before `second`. They are disjoint, not
+/// even adjacent, and sorted.
 using KeyRanges = llvm::SmallVector<std::pair<int64_t, int64_t>, 4>;
 
-/// Sorts ranges, and joins those that meet.
+/// Sorts ranges, and joins those that overlap or touch.
 void normalize(KeyRanges &keys);
 
-/// `length` positions further on, a bound is `step` further on.
+/// A period of a bound: `length` positions later, the bound is greater by
+/// `step`.
 struct Period {
   int64_t length = 1, step = 0;
 };
 
-/// Evaluates what a mask's analysis says, for the sizes of a call, in one batch
-/// row and one head: the first row and the middle head, unless others are
+/// Evaluates the results of a mask's analysis for the sizes of a call, in one
+/// batch row and one head: the first row and the middle head, unless others are
 /// chosen.
 class KeyBounds {
 public:
-  /// The mask has to live as long as this.
+  /// The mask has to outlive this object.
   KeyBounds(nsa::ScoringOpInterface op, const nsa::MaskInfo &mask,
             const CallSizes &sizes);
 
@@ -37,19 +38,21 @@ public:
 
   int64_t countQueries() const { return queries; }
   int64_t countKeys() const { return keys; }
-  /// The position of the first query: the last one stands at the last key.
+  /// The position of the first query; the last query is at the last key.
   int64_t getShift() const { return shift; }
 
-  /// The keys from `first` on and before `second` that an interval shows the
-  /// query at a position; none where its guards don't hold.
+  /// The keys from `first` on and before `second` that an interval shows to the
+  /// query at a position; none if its guards don't hold.
   std::pair<int64_t, int64_t> get(const nsa::KeyInterval &interval,
                                   int64_t position) const;
 
-  /// All that intervals show, or those alone whose every pair is visible.
+  /// All keys that intervals show, or with `onlyExact` only the intervals in
+  /// which every pair is visible.
   KeyRanges getAll(int64_t position, bool onlyExact) const;
 
   int64_t evaluate(mlir::AffineExpr expr, int64_t position) const;
-  /// None where it has none, or a longer one than `most`.
+  /// The period of a bound; none if it has no period, or one longer than
+  /// `most`.
   std::optional<Period> findPeriod(mlir::AffineExpr expr, int64_t most) const;
 
 private:

@@ -15,29 +15,30 @@
 
 namespace nsacc::tuning {
 
-/// What a device does in a second, as far as it was measured, else as its maker
-/// says (docs/Rationale/Tuning.md).
+/// Rates of a device: measured ones, or else the maker's data
+/// (docs/Rationale/Tuning.md).
 struct Rates {
-  /// Units that work side by side: multiprocessors, or cores of a CPU.
+  /// Number of units that work side by side: multiprocessors, or cores of a
+  /// CPU.
   double units = 1;
   /// Cycles in a second under load.
   double clock = 1e9;
-  /// Of one unit in a cycle: operations of products in 16 bits, exponentials,
-  /// lanes of other instructions, and bytes from the shared cache.
+  /// Numbers for one unit and cycle: operations of 16-bit products,
+  /// exponentials, lanes of other instructions, and bytes from the shared
+  /// cache.
   double products = 1, exponentials = 1, lanes = 1, cacheBytes = 1;
-  /// Bytes from memory in a second, of all units.
+  /// Bytes from memory in a second, for all units together.
   double memoryBytes = 1e9;
-  /// Seconds of a launch beside another one's end.
+  /// Seconds that a launch adds behind the end of another one.
   double launch = 0;
-  /// Whether they are such a device's, as it was measured: nothing is faster
-  /// then.
+  /// Whether the rates were measured on such a device: then no run is faster.
   bool areMeasured = false;
 
-  /// Of all units in a second.
+  /// Rates of all units in a second.
   double getProducts() const { return products * (units * clock); }
   double getExponentials() const { return exponentials * (units * clock); }
 
-  /// `threads` are those that runs on a CPU have; 0: one for each core.
+  /// `threads` is the number of threads of runs on a CPU; 0: one for each core.
   static Rates get(const schedule::Goal &goal, unsigned threads = 0);
 };
 
@@ -47,11 +48,11 @@ public:
   CallSizes(nsa::KernelOp kernel, const DimSizes &sizes)
       : kernel(kernel), sizes(sizes) {}
 
-  /// 1 where nothing tells it.
+  /// Size of a dimension; 1 if it isn't known.
   double get(mlir::Attribute dim) const;
-  /// Tokens of one batch row, on average.
+  /// Average number of tokens of one batch row.
   double getLength(mlir::Attribute tokens) const;
-  /// Tokens of one batch row that pooled keys stand for, on average.
+  /// Average number of tokens of one batch row that pooled keys stand for.
   double countTokens(nsa::PooledDimAttr pooled) const;
   double getBatch(const QueryDims &dims) const;
   std::optional<int64_t> find(llvm::StringRef name) const;
@@ -66,9 +67,10 @@ private:
   const DimSizes &sizes;
 };
 
-/// How well a number of visible pairs is known: counted; estimated, from pairs
-/// that were drawn or from rows of an average length; or no more than the most
-/// that a run may show, or that bounds leave where next to no pairs were found.
+/// Certainty of a number of visible pairs. It is exact if the pairs were
+/// counted. It is an estimate if pairs were drawn or rows have an average
+/// length. It is an upper bound if a run decides, or if hardly any pairs were
+/// found between the bounds.
 enum class Certainty { Exact, About, AtMost };
 
 /// "exact", "about", "at_most"
@@ -78,18 +80,18 @@ llvm::StringRef getName(Certainty certainty);
 struct Work {
   /// Pairs of a query's row and a key that are visible.
   Quantity pairs;
-  /// Operations of products over these.
+  /// Operations of products over these pairs.
   Quantity operations;
-  /// Those that need an exponential.
+  /// Number of pairs that need an exponential.
   double exponentials = 0;
   /// Bytes of inputs, read once, and of results.
   double bytes = 0;
   Certainty certainty = Certainty::Exact;
-  /// What every run has of these, whatever its tables and selections hide.
+  /// Work that every run has at least, whatever its tables and selections hide.
   double leastExponentials = 0, leastOperations = 0, leastBytes = 0;
 
-  /// Adds pairs and what is done for them; which tensors are the same is for
-  /// others to say.
+  /// Adds pairs and the operations on them, but no bytes: the caller knows
+  /// which tensors are the same.
   void addProducts(const Work &other);
 
   struct Floors {
@@ -100,12 +102,12 @@ struct Work {
   };
   /// Seconds that all of this work takes, whatever the schedule.
   Floors getFloors(const Rates &rates) const;
-  /// Seconds that no run is below.
+  /// Seconds that every run takes at least.
   double getLeastFloor(const Rates &rates) const;
 };
 
 /// Seconds that the work of a whole kernel takes at a device's rates, whatever
-/// the schedule: what reports of explaining and of tuning call its floor.
+/// the schedule: the floor in reports of explaining and of tuning.
 struct Floor {
   Floor() = default;
   Floor(const Work &work, const Rates &rates);
@@ -115,70 +117,71 @@ struct Floor {
 
   double seconds = 0;
   Certainty certainty = Certainty::Exact;
-  /// Whether nothing is below it, where the work is exact.
+  /// Whether no run with exact work is below the floor.
   bool areRatesMeasured = false;
 };
 
-/// Cycles of one unit for a step of a tile: products of a tile of queries and
-/// one of keys, and the softmax between them.
+/// Cycles of one unit for a step of a tile: products of a tile of queries and a
+/// tile of keys, and the softmax between them.
 struct StepCycles {
-  /// Each as if nothing else was done: products, scalar code of pairs, copies
-  /// from the shared cache, and what sums are rescaled by.
+  /// Cycles of each part alone: products, scalar code of pairs, copies from the
+  /// shared cache, and rescaling of sums.
   double products = 0, scores = 0, loads = 0, rescale = 0;
-  /// Of all together.
+  /// Cycles of all parts together.
   double all = 0;
-  /// How much of the shorter one of products and scores isn't hidden.
+  /// Fraction of the shorter of products and scores that isn't hidden.
   double exposed = 1;
-  /// Of registers that a thread lacks, which are stored and loaded.
+  /// Cycles for registers that a thread lacks, which are stored and loaded.
   double spills = 0;
 };
 
 /// Bytes of a tensor; 0 of other types.
 double countBytes(mlir::Type type, const CallSizes &sizes);
 
-/// Whether a tensor is the op's keys or values, of which those that no query
-/// sees needn't be read, and not its queries as well.
+/// Whether a tensor is the op's keys or values, and not its queries as well.
+/// Keys and values that no query sees needn't be read.
 bool isOfKeys(nsa::ScoringOpInterface op, mlir::Value tensor);
 
-/// ModelOptions::budget of a floor that is shown: a tenth of a second or so.
+/// ModelOptions::budget of a floor that is shown: it takes about a tenth of a
+/// second.
 constexpr int64_t kFloorBudget = 1 << 22;
 
 struct ModelOptions {
-  /// How much neighbours agree on what they select: 0 for lists that are drawn
-  /// independently, 1 for equal ones.
+  /// Agreement between the selections of neighbouring tokens: 0 for lists that
+  /// are drawn independently, 1 for equal lists.
   double agreement = 0;
-  /// About so many queries or pairs of each op are looked at one by one where
-  /// there is no closed form for the number of visible pairs. A few are enough
-  /// to rank schedules.
+  /// Number of queries or pairs of each op, roughly, that are examined one by
+  /// one if there is no closed form for the number of visible pairs. A few are
+  /// enough to rank schedules.
   int64_t budget = 1 << 12;
-  /// Of runs on a CPU; 0: one for each core.
+  /// Threads of runs on a CPU; 0: one for each core.
   unsigned threads = 0;
 };
 
 /// Seconds of each op with its chosen schedule, in the order of `choice.ops`,
-/// and what is below them.
+/// and lower bounds of them.
 struct Prediction {
   struct Op {
     double seconds = 0;
-    /// Products of an importance count here, whichever program computes it;
-    /// those of the top-k that reads it are the same.
+    /// Work of the op. Products of an importance count here, whichever program
+    /// computes it, and not in the top-k that reads it.
     Work work;
-    /// Which share of its keys and values some query sees.
+    /// Fraction of its keys and values that some query sees.
     double seenKeys = 1;
-    /// Of ops in tiles over keys: a step, what comes with each tile, and how
-    /// many there are of each; 0 for others.
+    /// For ops in tiles over keys: a step, the additional cycles of each tile,
+    /// and the numbers of tiles and steps; 0 for others.
     StepCycles step;
     double tileCycles = 0, tiles = 0, steps = 0;
-    /// From the cache that units share, with the tiles of the schedule.
+    /// Bytes from the cache that units share, with the tiles of the schedule.
     double cacheBytes = 0;
   };
   std::vector<Op> ops;
   double seconds = 0;
-  /// Of the whole kernel: its inputs and results are read or written once, and
-  /// nothing else is.
+  /// Work of the whole kernel: its inputs are read and its results written
+  /// once, and no other bytes count.
   Work work;
-  /// Seconds that no run is below, whatever it hides: where the search for a
-  /// faster schedule ends.
+  /// Seconds that every run takes at least, whatever it hides: the search for a
+  /// faster schedule ends there.
   double leastSeconds = 0;
 };
 

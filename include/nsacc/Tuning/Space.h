@@ -8,35 +8,35 @@
 
 namespace nsacc::tuning {
 
-/// One schedule beside what is given.
+/// A schedule beyond the given fields.
 struct Candidate {
   /// Its fields, as schedule::Settings read them; empty: the compiler's choice.
   std::string schedule;
-  /// All fields of all ops. Candidates with equal ones are one.
+  /// All fields of all ops. Candidates with equal fields are one.
   std::string whole;
-  /// What the model says of it.
+  /// Seconds by the model.
   double predicted = 0;
 };
 
-/// Which fields are varied.
+/// Fields that are varied.
 enum class Grid {
-  /// Which ops have programs of their own, and in which order selections are
+  /// Ops that get separate programs, and the order in which selections are
   /// walked.
   Programs,
-  /// Sizes of tiles, the warps that share one, and how many tiles a
-  /// multiprocessor has at a time: all of them with each other.
+  /// Sizes of tiles, warps that share a tile, and tiles that a multiprocessor
+  /// has at a time: all combinations.
   Tiles,
-  /// How steps are ordered and buffered, field by field.
+  /// Order and buffers of steps, field by field.
   Steps
 };
 
-/// The compiler's choice with what is given, and its time by the model.
+/// The compiler's choice with the given fields, and its time by the model.
 llvm::Expected<Candidate>
 makeCandidate(nsa::KernelOp kernel, const schedule::Goal &goal,
               const schedule::Settings &given, llvm::StringRef schedule,
               const DimSizes &sizes, const ModelOptions &options = {});
 
-/// The ops whose fields are varied together: those of one program.
+/// The ops whose fields are varied together: the ops of one program.
 struct Group {
   std::vector<std::string> ops;
   schedule::OpKind kind = schedule::OpKind::Attend;
@@ -44,15 +44,16 @@ struct Group {
   double predicted = 0;
 };
 
-/// The groups of a kernel with this schedule, those with the most time first.
+/// The groups of a kernel with this schedule; groups with the most time come
+/// first.
 llvm::Expected<std::vector<Group>>
 listGroups(nsa::KernelOp kernel, const schedule::Goal &goal,
            const schedule::Settings &given, llvm::StringRef schedule,
            const DimSizes &sizes, const ModelOptions &options = {});
 
-/// What a grid makes of a schedule by other values of one group's fields;
-/// fields that are given stay. Candidates that don't hold for the kernel are
-/// left out, and there is none twice. The fastest by the model come first.
+/// Candidates that a grid makes from a schedule by other values of one group's
+/// fields; given fields stay. Candidates that are invalid for the kernel are
+/// left out, and none appears twice. The fastest by the model come first.
 std::vector<Candidate>
 listCandidates(nsa::KernelOp kernel, const schedule::Goal &goal,
                const schedule::Settings &given, llvm::StringRef schedule,

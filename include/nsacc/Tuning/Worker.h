@@ -17,37 +17,38 @@
 
 namespace nsacc::tuning {
 
-/// What a worker does with packages of one kernel.
+/// Work of a worker on packages of one kernel.
 struct Job {
-  /// Files of packages of one variant.
+  /// Paths of packages of one variant.
   std::vector<std::string> packages;
-  /// The kernel, as signature texts have it.
+  /// Signature of the kernel, in the format of signature texts.
   std::string signature;
   DimSizes sizes;
-  /// nsacc_rt's number of the device; NSACC_RT_HOST: the processor.
+  /// Number of the device in nsacc_rt; NSACC_RT_HOST: the processor.
   int device = -2;
-  /// Threads of the processor; 0: all.
+  /// Number of the processor's threads; 0: all.
   unsigned threads = 0;
   TunePolicy policy;
   uint64_t seed = 0;
-  /// How often each package is measured, in an order that is random for each
-  /// round, and for how long each time.
+  /// Number of times that each package is measured, in an order that is random
+  /// for each round, and the duration of each.
   unsigned rounds = 1;
   double visitMilliseconds = 5;
-  /// A folder of inputs, NAME.npy: instead of being measured, the first package
-  /// runs on them once and writes its results there. Empty: none.
+  /// Folder of inputs, NAME.npy. If it is given, the first package isn't
+  /// measured: it runs on them once and writes its results there. Empty: none.
   std::string inputFolder;
 };
 
-/// What a worker found for one package.
+/// Measurements of one package.
 struct Measured {
   std::vector<double> milliseconds;
-  /// Why it has no times, or no more; empty where nothing went wrong.
+  /// Reason why it has no times, or no more of them; empty if nothing went
+  /// wrong.
   std::string failure;
 };
 
 struct JobResult {
-  /// In the order of the packages.
+  /// Results in the order of the packages.
   std::vector<Measured> packages;
   /// Clock of the device's multiprocessors after the last round, in MHz; 0:
   /// unknown.
@@ -55,35 +56,34 @@ struct JobResult {
 };
 
 struct WorkerOptions {
-  /// Its program and arguments; the paths of the job and of what is found
+  /// Its program and arguments; the paths of the job's file and of the results
   /// follow.
   std::vector<std::string> command;
-  /// A worker that writes nothing for so long is ended, and the package that it
-  /// was at has failed.
+  /// A worker that writes nothing for this time is ended, and its current
+  /// package has failed.
   double timeoutSeconds = 60;
-  /// Asked now and then; may be empty.
+  /// Called now and then; may be empty.
   std::function<bool()> isInterrupted;
 };
 
-/// Starts workers until each package is measured or has failed. Fails where
-/// none can be started, or where it is interrupted.
+/// Starts workers until each package is measured or has failed. Fails if no
+/// worker can be started, or if it is interrupted.
 llvm::Expected<JobResult> runJob(const Job &job, const WorkerOptions &options);
 
-/// What a worker's process does. Returns its exit status.
+/// Entry point of a worker's process. Returns its exit status.
 int runWorker(llvm::StringRef jobFile, llvm::StringRef resultFile);
 
-/// The least and the greatest of the integers that are drawn for inputs.
+/// The least and the greatest integer that may be drawn for inputs, by name.
 using IntegerRanges = std::map<std::string, std::pair<int64_t, int64_t>>;
 
-/// Gives inputs of integers these values. Fails where a name is none of them,
-/// and for inputs whose values nobody tells.
+/// Sets the ranges of inputs of integers. Fails if a name isn't such an input,
+/// and for inputs without known values.
 llvm::Error setRanges(Signature &signature, const IntegerRanges &ranges);
 
-/// Inputs that are large without taking long to make: numbers repeat after some
-/// millions. Of a query's variance, and of the blocks of lists that are handed
-/// in, `agreement` is common to 32 neighbouring tokens. Lists of causal
-/// attentions name blocks that are seen. Other integers are drawn as
-/// makeRandomInput draws them.
+/// Makes large inputs quickly: numbers repeat after some millions. 32
+/// neighbouring tokens share the fraction `agreement` of a query's variance,
+/// and of the blocks of lists that are inputs. Lists of causal attentions name
+/// blocks that are seen. Other integers are drawn like makeRandomInput's.
 llvm::Expected<std::vector<Tensor>>
 makeMeasuredInputs(const Signature &signature, const DimSizes &sizes,
                    uint64_t seed, double agreement);

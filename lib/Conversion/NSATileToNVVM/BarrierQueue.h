@@ -11,7 +11,7 @@ namespace nsacc {
 /// barrier for empty. Each role keeps its own position in the queue.
 class BarrierQueue {
 public:
-  /// Where items are; small items may be among the barriers.
+  /// Place of items; small items may be among the barriers.
   enum class Room { Own, AmongBarriers };
 
   BarrierQueue(CodeBuilder &b, SharedMemory &shared, int64_t stages,

@@ -86,8 +86,8 @@ Value Counting::loadNumber(Value entry, Value end, Value window) {
                                          sizeof(int32_t))};
       },
       [&] { return SmallVector<Value>{none}; })[0];
-  // As unsigned numbers, negative entries and entries before the window are
-  // behind it.
+  // Negative entries and entries before the window are behind it as unsigned
+  // numbers.
   Value fits = b.make<arith::CmpIOp>(arith::CmpIPredicate::ult, number, below);
   return b.select(fits, b.make<arith::SubIOp>(number, window), none);
 }

@@ -99,7 +99,7 @@ SliceEmitter::Place SliceEmitter::getPlaceInSlice(const TileLayout &layout,
                                                    offsets, slice.getShape())) {
     Value coordinate = b.make<arith::SubIOp>(
         threads.materialize(threads.getCoordinate(expr)), offset);
-    // As unsigned numbers, coordinates before the slice are beyond it.
+    // Coordinates before the slice are beyond it as unsigned numbers.
     place.inside =
         b.both(place.inside, b.make<arith::CmpIOp>(arith::CmpIPredicate::ult,
                                                    coordinate, b.i32(size)));

@@ -167,8 +167,8 @@ Union::Entry Union::loadEntry(Value index, Value first) {
                                          sizeof(int32_t))};
       },
       [&] { return SmallVector<Value>{none}; })[0];
-  // As unsigned numbers, negative entries and entries before the window are
-  // behind it.
+  // Negative entries and entries before the window are behind it as unsigned
+  // numbers.
   Value fits = b.make<arith::CmpIOp>(arith::CmpIPredicate::ult, entry, below);
   return {b.select(fits, b.make<arith::SubIOp>(entry, first), none), row};
 }

@@ -87,8 +87,8 @@ private:
         Value stored = arith::IndexCastOp::create(
             builder, loc, builder.getIndexType(), load(lists, indices));
         Value number = make<arith::SubIOp>(stored, window);
-        // As unsigned numbers, negative entries and entries before the window
-        // are behind it.
+        // Negative entries and entries before the window are behind it as
+        // unsigned numbers.
         Value isInside = arith::CmpIOp::create(
             builder, loc, arith::CmpIPredicate::ult, number, size);
         auto branch = scf::IfOp::create(builder, loc, isInside);

@@ -1,5 +1,4 @@
-//===- EmitReduce.cpp - Reductions of tiles
-//---------------------------------===//
+//===- EmitReduce.cpp - Reductions of tiles -------------------------------===//
 
 #include "Reducer.h"
 
