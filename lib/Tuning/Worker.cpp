@@ -1,4 +1,4 @@
-//===- Worker.cpp - Starts workers, and reads what they find --------------===//
+//===- Worker.cpp - Starts workers and reads their results ----------------===//
 
 #include "nsacc/Tuning/Worker.h"
 #include "Job.h"

@@ -1,8 +1,7 @@
 //===- Model.h - Estimated run times of programs ----------------*- C++ -*-===//
 //
-// Predicts times from the work of a kernel's programs and the rates that a
-// device was measured to have. It ranks schedules; docs/Rationale/Tuning.md
-// says how well.
+// Predicts times from the work of a kernel's programs and the measured rates of
+// a device. It ranks schedules; docs/Rationale/Tuning.md says how well.
 //
 //===----------------------------------------------------------------------===//
 

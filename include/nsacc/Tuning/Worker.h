@@ -1,8 +1,8 @@
-//===- Worker.h - Measures packages in a process of its own -----*- C++ -*-===//
+//===- Worker.h - Measures packages in another process ----------*- C++ -*-===//
 //
-// Code that a tuner tries may hang a device or end the process. So a worker
-// runs it: a job goes to it as a file of JSON, and what it finds comes back as
-// lines of JSON, each written when it is known.
+// Runs code for a tuner in a worker's process, because that code may hang a
+// device or end the process. A job goes to the worker as a file of JSON. Its
+// results come back as lines of JSON, each written as soon as it is known.
 //
 //===----------------------------------------------------------------------===//
 
