@@ -2,6 +2,7 @@
 
 #include "nsacc/Schedule/ScalarCost.h"
 #include "NSA/Analysis/AssertionNeed.h"
+#include "NSA/Transforms/Passes.h"
 #include "NSATile/IR/Logistic.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -153,17 +154,30 @@ int64_t nsacc::countHeldHalves(nsa::ScoringOpInterface op) {
 
 bool nsacc::isShort(Region &region) {
   constexpr int64_t most = 12;
+  auto sizes =
+      region.getParentOfType<nsa::KernelOp>()->getAttrOfType<DictionaryAttr>(
+          nsa::kSizesAttrName);
   int64_t count = 0;
-  llvm::SmallPtrSet<Operation *, 8> uniform;
-  auto isUniform = [&](Value value) {
-    return value.getDefiningOp() && uniform.contains(value.getDefiningOp());
+  // Ops of neither rows nor keys, and those of them that a compiled kernel has
+  // numbers for.
+  llvm::SmallPtrSet<Operation *, 8> uniform, constant;
+  auto isIn = [](const llvm::SmallPtrSet<Operation *, 8> &ops) {
+    return [&ops](Value value) {
+      return value.getDefiningOp() && ops.contains(value.getDefiningOp());
+    };
   };
   for (Operation &op : region.front().without_terminator()) {
-    if (llvm::all_of(op.getOperands(), isUniform)) {
+    if (llvm::all_of(op.getOperands(), isIn(uniform))) {
       uniform.insert(&op);
+      auto dim = dyn_cast<nsa::DimOp>(op);
+      bool isKnown = !dim || (sizes && sizes.contains(dim.getDim()));
+      if (isKnown && llvm::all_of(op.getOperands(), isIn(constant)))
+        constant.insert(&op);
       continue;
     }
-    bool isExact = isa<arith::DivFOp>(op) && !isUniform(op.getOperand(1)) &&
+    // One instruction by a number; else a dozen, with a call for subnormals.
+    bool isExact = isa<arith::DivFOp>(op) &&
+                   !isIn(constant)(op.getOperand(1)) &&
                    !nsatile::isLogistic(&op);
     if (isExact ||
         !isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,

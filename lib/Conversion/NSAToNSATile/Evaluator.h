@@ -5,6 +5,7 @@
 
 #include "AttendTiles.h"
 #include "QueryTile.h"
+#include "TileSource.h"
 
 namespace nsacc {
 
@@ -15,70 +16,72 @@ struct Normalizer {
   Tile lse, rest;
 };
 
-/// Asks for the tiles of values from the results backwards.
-class Evaluator {
+/// Tiles of the rows of one query tile, asked for from the results backwards.
+class Evaluator : public TileSource {
 public:
-  /// `schedule` is the program's. In an exact program, attentions have the
-  /// tiles of exact ones.
+  /// `schedule` is the program's. In an exact program, ops have the tiles of
+  /// their exact schedules.
   Evaluator(ProgramBuilder &program, const QueryTile &tile,
             nsatile::ScheduleAttr schedule, bool isExact = false)
-      : program(program), builder(program.getBuilder()), loc(program.getLoc()),
-        tile(tile), schedule(schedule), isExact(isExact) {}
+      : TileSource(program), tile(tile), schedule(schedule), isExact(isExact) {}
 
+  using TileSource::evaluate;
   /// The rows (and channels, if the tensor has them) of the tile.
   mlir::FailureOr<Tile> evaluate(mlir::Value tensor);
-  /// The same of a tensor with dimensions `dims` of [batch, tokens, heads,
-  /// channels].
-  mlir::FailureOr<Tile> evaluate(mlir::Value tensor, const nsa::DimSet &dims);
-  /// The log-sum-exp of an attention or of a merge, without their outputs.
+  /// The log-sum-exp of an op, without its other results.
   mlir::FailureOr<Tile> evaluateLse(mlir::Value lse);
   mlir::FailureOr<Normalizer> evaluateNormalizer(mlir::Value lse);
-  /// Those that were computed.
-  llvm::ArrayRef<mlir::Operation *> getAttends() const { return attends; }
+
+  const QueryTile &getTile() const { return tile; }
+  /// Ops that the program computes in tiles of their schedules.
+  llvm::ArrayRef<mlir::Operation *> getOps() const { return ops; }
+  /// Adds an op. `compute` gets its schedule in this program, and what it
+  /// builds has the op's place.
+  void computeOp(mlir::Operation *op,
+                 llvm::function_ref<void(nsatile::ScheduleAttr)> compute);
+
+  /// The tile of a result of an op; empty until it's computed.
+  Tile &getRowTile(mlir::Value result);
+  void setNormalizer(mlir::Value lse, const Normalizer &normalizer);
+  /// The largest score and the sum that a log-sum-exp was made of.
+  void setState(mlir::Value lse, const AttendTiles &state) {
+    states[lse] = state;
+  }
+
   TileMath getMath(nsa::NamedTensorType type) {
     return getMath(type, getRowDims(type));
   }
+  TileMath getMath(nsa::NamedTensorType type, const nsa::DimSet &dims) override;
+  Tile load(mlir::Value tensor, mlir::Value buffer, nsa::NamedTensorType type,
+            const nsa::DimSet &dims) override;
+  mlir::Value getBatchRow() override { return tile.batchRow; }
+  Demand getElementDemand(nsa::MapOp op, const nsa::DimSet &dims,
+                          TileMath &math) override;
+  Evaluator *getRows() override { return this; }
 
 private:
-  TileMath getMath(nsa::NamedTensorType type, const nsa::DimSet &dims);
-  mlir::FailureOr<Tile> compute(mlir::Value tensor, const nsa::DimSet &dims);
-  mlir::FailureOr<Tile> computeMap(nsa::MapOp op, const nsa::DimSet &dims);
-  Demand getElementDemand(nsa::MapOp op, const nsa::DimSet &dims,
-                          TileMath &math);
-  mlir::LogicalResult computeMerge(nsa::MergeOp op);
-
-  /// What each branch of a merge adds, up to a factor, and the log-sum-exp.
-  struct Shares {
-    llvm::SmallVector<Tile> shares;
-    Tile total;
-    Normalizer all;
-  };
-  Shares computeShares(TileMath &math, llvm::ArrayRef<Normalizer> branches);
-  mlir::FailureOr<llvm::SmallVector<Normalizer>>
-  evaluateBranches(nsa::MergeOp op);
-  void setNormalizer(mlir::Value lse, const Normalizer &normalizer);
-  /// The tile of a result of an attention or a merge.
-  Tile &getRowTile(mlir::Value tensor);
-  Tile loadScale(mlir::Value output, nsa::DimSet dims);
-  /// Computes an attention.
-  void attend(nsa::AttendOp op, bool onlyLse);
-  /// Notes the tiles of an attention's results.
-  void setTiles(nsa::AttendOp op, const AttendTiles &computed);
-  Tile computeRest(TileMath &math, Tile lse, Tile most, Tile logarithm);
-
-  ProgramBuilder &program;
-  mlir::OpBuilder &builder;
-  mlir::Location loc;
   const QueryTile &tile;
   nsatile::ScheduleAttr schedule;
   bool isExact;
-  llvm::SmallVector<mlir::Operation *> attends;
-  /// Of tensors in their dimensions.
-  llvm::DenseMap<std::pair<mlir::Value, nsa::DimSet>, Tile> tiles;
+  llvm::SmallVector<mlir::Operation *> ops;
   /// Of log-sum-exps: the rest, or the largest score and the sum to make it of.
   llvm::DenseMap<mlir::Value, Tile> rests;
   llvm::DenseMap<mlir::Value, AttendTiles> states;
 };
+
+/// (most - lse) + logarithm, whose difference is exact; 0 where the log-sum-exp
+/// is no number.
+Tile computeRest(TileMath &math, Tile lse, Tile most, Tile logarithm);
+
+/// A row of a real number.
+inline Tile realRow(TileMath &math, double value) {
+  return {math.constant(TileAxes::Row, value), TileAxes::Row};
+}
+
+/// The merge of attentions over disjoint keys, for the evaluator's rows.
+mlir::LogicalResult computeMerge(Evaluator &rows, nsa::MergeOp op);
+/// The log-sum-exp of a merge, without its output.
+mlir::LogicalResult computeMergedLse(Evaluator &rows, nsa::MergeOp op);
 
 } // namespace nsacc
 

@@ -1,8 +1,7 @@
 //===- MapProgram.cpp - Programs of elementwise code ----------------------===//
 
-#include "Halves.h"
 #include "QueryProgram.h"
-#include "ScalarTiler.h"
+#include "TileSource.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -12,20 +11,24 @@ using namespace nsacc::nsa;
 namespace {
 
 /// Tiles over the last two dimensions of a tensor; the others stand still.
-class Mapping {
+class Mapping : public TileSource {
 public:
   Mapping(ProgramBuilder &program, NamedTensorType type,
           nsatile::ScheduleAttr schedule)
-      : program(program), builder(program.getBuilder()), loc(program.getLoc()),
-        type(type), schedule(schedule),
-        math(builder, loc, schedule.getRows(), schedule.getColumns()) {}
+      : TileSource(program), type(type), schedule(schedule) {}
 
   /// Sizes of the tensor's dimensions, in the plan.
   void setPlace(ArrayRef<Value> planSizes);
-  /// A tensor with dimensions `dims` of the one that is computed. What several
-  /// readers share is computed once.
-  FailureOr<Tile> evaluate(Value tensor, const DimSet &dims);
   void store(Tile tile, Value buffer);
+
+  TileMath getMath(NamedTensorType, const DimSet &) override {
+    return TileMath(builder, loc, schedule.getRows(), schedule.getColumns());
+  }
+  Tile load(Value tensor, Value buffer, NamedTensorType from,
+            const DimSet &dims) override;
+  Value getBatchRow() override { return {}; }
+  Demand getElementDemand(MapOp op, const DimSet &dims,
+                          TileMath &math) override;
 
 private:
   struct Access {
@@ -34,20 +37,11 @@ private:
     TileAxes axes = TileAxes::Scalar;
   };
   Access getAccess(const DimSet &dims);
-  Tile load(Value buffer, NamedTensorType type, const DimSet &dims);
-  FailureOr<Tile> compute(Value tensor, const DimSet &dims);
-  FailureOr<Tile> computeMap(MapOp map, const DimSet &dims);
-  Demand getDemand(MapOp map, const DimSet &dims);
 
-  ProgramBuilder &program;
-  OpBuilder &builder;
-  Location loc;
   NamedTensorType type;
   nsatile::ScheduleAttr schedule;
-  TileMath math;
   /// Where the tile starts in each dimension of the tensor; their sizes.
   SmallVector<Value> offsets, sizes;
-  llvm::DenseMap<std::pair<Value, DimSet>, Tile> tiles;
 };
 
 } // namespace
@@ -88,7 +82,8 @@ Mapping::Access Mapping::getAccess(const DimSet &dims) {
   return access;
 }
 
-Tile Mapping::load(Value buffer, NamedTensorType from, const DimSet &dims) {
+Tile Mapping::load(Value, Value buffer, NamedTensorType from,
+                   const DimSet &dims) {
   Access access = getAccess(dims);
   Type elementType = cast<MemRefType>(buffer.getType()).getElementType();
   Value value = nsatile::LoadOp::create(
@@ -100,73 +95,9 @@ Tile Mapping::load(Value buffer, NamedTensorType from, const DimSet &dims) {
   return {value, access.axes};
 }
 
-FailureOr<Tile> Mapping::evaluate(Value tensor, const DimSet &dims) {
-  auto found = tiles.find({tensor, dims});
-  if (found != tiles.end())
-    return found->second;
-  FailureOr<Tile> computed = compute(tensor, dims);
-  if (succeeded(computed))
-    tiles[{tensor, dims}] = *computed;
-  return computed;
-}
-
-FailureOr<Tile> Mapping::compute(Value tensor, const DimSet &dims) {
-  PlanBuilder &plan = program.getPlan();
-  auto from = cast<NamedTensorType>(tensor.getType());
-  if (plan.isMaterialized(tensor)) {
-    Tile loaded = load(program.getBuffer(tensor), from, dims);
-    Value scales = plan.getScale(tensor);
-    if (!scales)
-      return loaded;
-    DimSet rowDims = dims;
-    rowDims.reset(dims.find_last()); // channels
-    return unpackHalves(math, loaded,
-                        load(program.import(scales), from, rowDims));
-  }
-  Operation *op = tensor.getDefiningOp();
-  if (auto indices = dyn_cast<IndicesOp>(op))
-    if (plan.isMaterialized(indices.getSelection()))
-      return load(program.getBuffer(indices.getSelection()), from, dims);
-  // The scores that were handed in, one for each block.
-  if (auto declare = dyn_cast<DeclareBlocksOp>(op))
-    return load(program.getBuffer(declare.getInput()), from, dims);
-  if (auto map = dyn_cast<MapOp>(op))
-    return computeMap(map, dims);
-  InFlightDiagnostic error =
-      op->emitOpError("isn't compiled yet where its value is a result or an "
-                      "operand of arithmetic");
-  error.attachNote() << "run the program with --target oracle";
-  return error;
-}
-
-FailureOr<Tile> Mapping::computeMap(MapOp map, const DimSet &dims) {
-  PlanBuilder &plan = program.getPlan();
-  bool needsRow = false;
-  map.getBody().walk(
-      [&](DimOp dim) { needsRow |= plan.isRagged(dim.getDim()); });
-  if (needsRow) {
-    InFlightDiagnostic error = map.emitError(
-        "arithmetic with the length of a ragged row isn't compiled yet apart "
-        "from attention");
-    error.attachNote() << "run the program with --target oracle";
-    return error;
-  }
-  SmallVector<Tile> operands;
-  for (Value input : map.getInputs()) {
-    FailureOr<Tile> operand =
-        evaluate(input, compose(dims, map.getPlaces(input)));
-    if (failed(operand))
-      return failure();
-    operands.push_back(*operand);
-  }
-  if (!needsAssertion(map.getBody(), ScalarPlaces()))
-    return tileRegion(map.getBody(), operands, math, {program, Value()});
-  Demand demand = getDemand(map, dims);
-  return tileRegion(map.getBody(), operands, math, {program, Value(), &demand});
-}
-
 /// Elements within the tensor, by the indices of the map's own dimensions.
-Demand Mapping::getDemand(MapOp map, const DimSet &dims) {
+Demand Mapping::getElementDemand(MapOp map, const DimSet &dims,
+                                 TileMath &math) {
   Demand demand;
   demand.op = getOpNumber(map);
   int64_t rank = type.getRank();
@@ -190,7 +121,9 @@ Demand Mapping::getDemand(MapOp map, const DimSet &dims) {
 }
 
 void Mapping::store(Tile tile, Value buffer) {
-  Access access = getAccess(DimSet(type.getRank(), true));
+  DimSet dims(type.getRank(), true);
+  Access access = getAccess(dims);
+  TileMath math = getMath(type, dims);
   Value value = math.broadcastTo(tile, access.axes);
   if (access.axes == TileAxes::Scalar)
     value = tensor::SplatOp::create(builder, loc, value,

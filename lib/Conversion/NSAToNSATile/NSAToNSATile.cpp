@@ -6,10 +6,9 @@
 #include "NSATile/Transforms/Passes.h"
 #include "PlanBuilder.h"
 #include "QueryProgram.h"
-#include "SelectionLists.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "nsacc/Conversion/NSAToNSATile/TileOpInterface.h"
 #include "nsacc/Schedule/ScalarCost.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 namespace nsacc {
 #define GEN_PASS_DEF_CONVERTNSATONSATILE
@@ -39,7 +38,6 @@ private:
   /// others remain.
   SmallVector<Target> bindResults();
   LogicalResult materialize(Operation *op);
-  LogicalResult materializeOperands(Operation *op);
   LogicalResult materializeTensor(Value tensor);
   /// A buffer for a tensor, which compute() fills.
   Target createTarget(Value tensor);
@@ -77,9 +75,8 @@ SmallVector<Target> KernelConverter::bindResults() {
     Value shared = result, buffer = plan.getResultBuffer(index);
     if (auto indices = result.getDefiningOp<IndicesOp>())
       shared = indices.getSelection();
-    bool isShared =
-        isa<SelectionType>(shared.getType()) || shared.getDefiningOp<PoolOp>();
-    if (isShared && !plan.isMaterialized(shared))
+    auto tiled = shared.getDefiningOp<TileOpInterface>();
+    if (tiled && tiled.writesResults() && !plan.isMaterialized(shared))
       plan.bind(shared, buffer);
     else
       computed.push_back({result, buffer});
@@ -143,7 +140,7 @@ LogicalResult KernelConverter::computeTogether(const FoundShape &found,
 LogicalResult
 KernelConverter::materializeAttentions(ArrayRef<Operation *> ops) {
   for (Operation *op : ops) {
-    if (!isa<AttendOp, MergeOp>(op))
+    if (isa<ImportanceOp>(op))
       return op->emitError("an importance of other query or key heads isn't "
                            "compiled yet in arithmetic");
     for (Value result : op->getResults())
@@ -155,10 +152,6 @@ KernelConverter::materializeAttentions(ArrayRef<Operation *> ops) {
 
 LogicalResult KernelConverter::materializeTensor(Value tensor) {
   if (plan.isMaterialized(tensor))
-    return success();
-  // The log-sum-exp and pooled keys have programs of their own.
-  Operation *op = tensor.getDefiningOp();
-  if (!isa<MapOp, AttendOp, MergeOp, BlocksOp, ImportanceOp, IndicesOp>(op))
     return success();
   // What it is computed from is looked up before it stands in memory itself.
   Target target = createTarget(tensor);
@@ -198,86 +191,25 @@ LogicalResult KernelConverter::materializeResults(Operation *op) {
   return success();
 }
 
-/// Everything but elementwise code reads its operands from memory.
-LogicalResult KernelConverter::materializeOperands(Operation *op) {
-  SmallVector<Value> operands;
-  llvm::TypeSwitch<Operation *>(op)
-      .Case([&](AttendOp attend) {
-        operands = {attend.getQuery(), attend.getKey(), attend.getValue()};
-      })
-      .Case([&](ImportanceOp importance) {
-        operands = {importance.getQuery(), importance.getKey()};
-      })
-      .Case([&](TopKOp topk) {
-        if (topk.getCount())
-          operands.push_back(topk.getCount());
-      })
-      .Case<PoolOp, DeclarePooledOp, DeclareSelectionOp, DeclareBlocksOp>(
-          [&](Operation *declare) { operands = declare->getOperands(); });
-  for (Value operand : operands)
+LogicalResult KernelConverter::materialize(Operation *op) {
+  auto tiled = dyn_cast<TileOpInterface>(op);
+  if (!tiled)
+    return success();
+  for (Value operand : tiled.getOperandsInMemory())
     if (failed(materializeTensor(operand)))
       return failure();
-  return success();
+  if (tiled.writesResults())
+    for (Value result : op->getResults())
+      if (!plan.isMaterialized(result))
+        plan.allocate(result);
+  return tiled.addPrograms(plan);
 }
 
-LogicalResult KernelConverter::materialize(Operation *op) {
-  if (failed(materializeOperands(op)))
-    return failure();
-  auto allocate = [&](Value tensor) {
-    if (!plan.isMaterialized(tensor))
-      plan.allocate(tensor);
-  };
-  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case([&](PoolOp pool) {
-        allocate(pool.getResult());
-        return buildPoolProgram(plan, pool);
-      })
-      .Case([&](DeclarePooledOp declare) {
-        plan.bind(declare.getResult(), plan.getBuffer(declare.getInput()));
-        return success();
-      })
-      .Case([&](TopKOp topk) -> LogicalResult {
-        FailureOr<QueryShape> shape = getSelectionShape(plan, topk);
-        if (failed(shape))
-          return failure();
-        allocate(topk.getResult());
-        return buildTopKProgram(plan, *shape, topk);
-      })
-      .Case([&](AttendOp attend) -> LogicalResult {
-        QueryShape shape = getQueryShape(
-            kernel, cast<ScoringOpInterface>(attend.getOperation()));
-        nsatile::ScheduleAttr schedule = getSchedule(attend);
-        if (attend->use_empty())
-          return success();
-        if (schedule.getOrder() == nsatile::LoopOrder::KeyMajor) {
-          if (attend.getSelection())
-            buildInvertedPrograms(plan, shape, attend);
-          else
-            buildKeyMajorProgram(plan, shape, attend);
-          return success();
-        }
-        if (schedule.getOrder() == nsatile::LoopOrder::Union &&
-            attend.getSelection())
-          buildUnionLists(plan, shape, attend);
-        return schedule.getSplits() == 1
-                   ? success()
-                   : buildSplitProgram(plan, shape, attend);
-      })
-      .Case([&](DeclareSelectionOp declare) {
-        allocate(declare.getResult());
-        return buildDeclaredSelectionProgram(plan, declare);
-      })
-      .Case([&](UnionOp whole) {
-        allocate(whole.getResult());
-        return buildUnionProgram(plan, whole);
-      })
-      .Default(success());
-}
-
-/// Whether the schedule gives the op a program of its own. Ops that are shared
-/// between query tiles have one in any case.
+/// Whether the schedule gives the op, whose results are otherwise computed in
+/// the programs of its readers, one of its own.
 static bool hasOwnProgram(Operation *op) {
-  return isa<ScoringOpInterface, MapOp>(op) &&
+  auto tiled = dyn_cast<TileOpInterface>(op);
+  return tiled && !tiled.writesResults() && getSchedule(op) &&
          getSchedule(op).getProgram() == nsatile::ProgramUse::Own;
 }
 
@@ -343,26 +275,14 @@ LogicalResult KernelConverter::run() {
   return success();
 }
 
-/// The fields that a tile of the op can't do without.
-static SmallVector<schedule::Field, 2> getTileSizes(Operation *op) {
-  using schedule::Field;
-  if (isa<PoolOp>(op))
-    return {Field::Windows};
-  if (isa<MapOp>(op))
-    return {Field::Rows, Field::Columns};
-  if (isa<TopKOp>(op))
-    return {Field::Tokens, Field::Blocks};
-  if (isa<ScoringOpInterface>(op))
-    return {Field::Tokens, Field::Keys};
-  return {};
-}
-
 /// Whether each op that is tiled says how.
 static LogicalResult checkSchedules(KernelOp kernel) {
   using schedule::Field;
   StringRef name = nsatile::NSATileDialect::getScheduleAttrName();
   for (Operation &op : kernel.getBody().front()) {
-    SmallVector<Field, 2> sizes = getTileSizes(&op);
+    auto tiled = dyn_cast<TileOpInterface>(op);
+    SmallVector<Field> sizes =
+        tiled ? tiled.getTileFields() : SmallVector<Field>();
     auto found = op.getAttrOfType<nsatile::ScheduleAttr>(name);
     if (sizes.empty() || (found && llvm::all_of(sizes, [&](Field field) {
                             return found.has(field);
@@ -389,6 +309,11 @@ namespace {
 struct ConvertNSAToNSATile
     : nsacc::impl::ConvertNSAToNSATileBase<ConvertNSAToNSATile> {
   using ConvertNSAToNSATileBase::ConvertNSAToNSATileBase;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    ConvertNSAToNSATileBase::getDependentDialects(registry);
+    registerTileModels(registry);
+  }
 
   void runOnOperation() override {
     for (KernelOp kernel :

@@ -299,10 +299,10 @@ FailureOr<nsatile::ProgramOp> nsacc::buildQueryProgram(PlanBuilder &plan,
   for (const Target &target : targets)
     if (failed(storeTarget(evaluator, program, tile, target)))
       return failure();
-  program.setOps(evaluator.getAttends());
+  program.setOps(evaluator.getOps());
   // What states came of are no products of this program's.
-  if (merges && llvm::all_of(evaluator.getAttends(), [](Operation *op) {
-        return multipliesIn16Bits(cast<AttendOp>(op));
+  if (merges && llvm::all_of(evaluator.getOps(), [](Operation *op) {
+        return multipliesIn16Bits(cast<ScoringOpInterface>(op));
       }))
     program.getProgram()->setAttr(nsatile::kOfRoundedAttrName,
                                   program.getBuilder().getUnitAttr());

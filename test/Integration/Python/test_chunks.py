@@ -56,7 +56,7 @@ def test_results_are_the_same_bits(batch, tokens, heads, dtype):
 def test_chunks_begin_with_tiles(tokens):
     values = inputs(1, 12000, (4, 2), torch.float32)
     whole = compile_sparse(f"{WHOLE}, {tokens}", torch.float32)(*values)
-    assert torch.equal(compile_sparse(f"{WHOLE}, {tokens}, chunk=1", torch.float32)(*values), whole)
+    assert torch.equal(compile_sparse(f"{WHOLE}, chunk=1, {tokens}", torch.float32)(*values), whole)
 
 
 def test_selections_of_query_heads():
