@@ -31,7 +31,7 @@
 #define NSACC_RT_FAILURE_COUNT 1
 #define NSACC_RT_FAILURE_ASSERTION 2
 #define NSACC_RT_FAILURE_VALUES 4
-/* As many as nsatile.assert has at most. */
+/* The most values that an nsatile.assert has. */
 #define NSACC_RT_FAILURE_MAX_VALUES 24
 
 #endif /* NSACC_RT_FAILURES_H */
