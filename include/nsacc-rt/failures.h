@@ -1,4 +1,4 @@
-/*===- nsacc-rt/failures.h - Where kernels say what failed --------*- C -*-===*\
+/*===- nsacc-rt/failures.h - Failure records of kernels -----------*- C -*-===*\
 |*                                                                            *|
 |* A failure record is NSACC_RT_FAILURE_WORDS 64-bit words in host memory     *|
 |* that the device can write. Every launch of a plan has one of its own.      *|

@@ -23,7 +23,7 @@ constexpr nsacc_dtype toNumber(DType dtype) {
   return static_cast<nsacc_dtype>(dtype);
 }
 
-/// None where C code passed something that isn't an element type.
+/// None if C code passed a value that isn't an element type.
 constexpr std::optional<DType> toDType(nsacc_dtype dtype) {
   if (dtype < NSACC_DTYPE_BOOL || dtype > NSACC_DTYPE_F64)
     return std::nullopt;

@@ -1,4 +1,4 @@
-//===- CompileError.h - Why a program can't be compiled ---------*- C++ -*-===//
+//===- CompileError.h - Errors of compilations ------------------*- C++ -*-===//
 
 #ifndef NSACC_DRIVER_COMPILEERROR_H
 #define NSACC_DRIVER_COMPILEERROR_H
@@ -30,7 +30,7 @@ private:
 /// Adds a note to each error of a CompileError.
 llvm::Error addNote(llvm::Error error, const llvm::Twine &message);
 
-/// RunOptions::isInterrupted said so.
+/// The error of a run that RunOptions::isInterrupted ended.
 class InterruptedError : public llvm::ErrorInfo<InterruptedError> {
 public:
   static char ID;

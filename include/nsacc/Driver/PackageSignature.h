@@ -16,7 +16,7 @@ public:
                                          const Signature &signature,
                                          const DimSizes &dims);
 
-  /// As the runtime computes with them.
+  /// One pointer for each parameter, as the runtime takes them.
   std::vector<const int64_t *> getPointers() const;
   llvm::ArrayRef<int64_t> operator[](size_t parameter) const {
     return sizes[parameter];
@@ -28,12 +28,12 @@ private:
   std::vector<int64_t> bytes;
 };
 
-/// A size that no GPU's code takes: "T = 75000000000: sizes are below 2^29 on
-/// a GPU"; empty where there is none.
+/// A size that is too large for any GPU's code: "T = 75000000000: sizes are
+/// below 2^29 on a GPU"; empty if there is none.
 std::string findTooLarge(const rt::Package &package, const BufferSizes &sizes);
 
-/// What the compiler wrote beside a package's parameters. Fails where it isn't
-/// theirs, which only a damaged package has.
+/// Reads the signature that the compiler stored beside a package's parameters.
+/// Fails if it doesn't match them, as in a damaged package.
 llvm::Expected<Signature> readSignature(const rt::Package &package);
 
 } // namespace nsacc

@@ -1,4 +1,4 @@
-//===- TunedRule.h - Which tuned schedule for which sizes -------*- C++ -*-===//
+//===- TunedRule.h - Tuned schedules chosen by sizes ------------*- C++ -*-===//
 
 #ifndef NSACC_DRIVER_TUNEDRULE_H
 #define NSACC_DRIVER_TUNEDRULE_H
@@ -10,38 +10,39 @@
 
 namespace nsacc {
 
-/// What measuring found for many sizes of one program: a call takes the first
-/// case whose product of sizes is at least `least`.
+/// Schedules that measuring found for many sizes of one program: a call takes
+/// the first case whose `least` is at most the product of the call's sizes.
 struct TunedRule {
   struct Case {
-    int64_t least = 0; ///< 0 in the last one
+    int64_t least = 0; ///< 0 in the last case
     /// Empty: the compiler's choice.
     std::string schedule = {};
   };
-  /// No threshold is larger, as no size is: guards multiply it by another one.
+  /// The largest threshold. No size is larger: guards multiply the threshold by
+  /// another number.
   static constexpr int64_t kMostLeast = int64_t{1} << 40;
   static constexpr size_t kMostCases = 16, kMostDims = 8;
 
-  /// Dimensions whose sizes are multiplied; none where there is one case.
+  /// Dimensions whose sizes are multiplied; none if there is one case.
   std::vector<std::string> dims;
   std::vector<Case> cases;
-  /// The sizes that it was made of, each as "B=1, T=4096", and those that it
-  /// was judged by.
+  /// The sizes that the rule was made from, each as "B=1, T=4096", and the
+  /// sizes that it was judged by.
   std::vector<std::string> shapes, heldOut;
   /// The largest time of a shape with its schedule, relative to the shape's
   /// fastest one.
   double slowdown = 1, heldOutSlowdown = 1;
-  /// How and when, as TunedSchedule has it.
+  /// Tuning policy and date, as in TunedSchedule.
   std::string policy, date;
 
-  /// Null where a size isn't known on which it depends.
+  /// Null if the case depends on a size that isn't known.
   const Case *find(const llvm::StringMap<int64_t> &sizes) const;
   /// "B * T >= 4096: 'keys=64'; else: ''"
   std::string describe() const;
 };
 
-/// Of some dimensions; at most TunedRule::kMostLeast. Those without a size
-/// count as empty.
+/// Multiplies the sizes of some dimensions; at most TunedRule::kMostLeast.
+/// Dimensions without a size count as empty.
 int64_t multiplySizes(llvm::ArrayRef<std::string> dims,
                       const llvm::StringMap<int64_t> &sizes);
 
@@ -49,10 +50,10 @@ llvm::json::Value toJSON(const TunedRule &rule);
 bool fromJSON(const llvm::json::Value &value, TunedRule &rule,
               llvm::json::Path path);
 
-/// What rules are stored by: what a tuned schedule is, without what depends on
-/// lengths.
+/// The key under which rules are stored: a tuned schedule's key without the
+/// lines that depend on lengths.
 std::string getRuleKey(llvm::StringRef tuningKey);
-/// Whether a key is one of a rule.
+/// Whether a key belongs to a rule.
 bool isRuleKey(llvm::StringRef key);
 
 } // namespace nsacc

@@ -10,7 +10,8 @@
 
 namespace nsacc {
 
-/// What is done for a program and sizes that have no tuned schedule yet.
+/// The work that is done for a program and sizes that have no tuned schedule
+/// yet.
 enum class TuneMode {
   Off,    ///< tuned schedules aren't looked for, either
   Replay, ///< the compiler's choice
@@ -23,22 +24,22 @@ enum class TuneMode {
 llvm::StringRef getName(TuneMode mode);
 std::optional<TuneMode> findTuneMode(llvm::StringRef name);
 
-/// How programs are run where they are deployed, which is how they are
-/// measured.
+/// The way programs are run in production; schedules are measured in the same
+/// way.
 struct TunePolicy {
   /// Launches are replayed from a CUDA graph.
   bool isGraph = false;
-  /// The cache of the second level has nothing of the tensors.
+  /// The L2 cache holds nothing of the tensors.
   bool isCold = false;
-  /// Of selections: how much of a query is common to neighbouring tokens, from
-  /// 0 to below 1. Schedules are kept by tenths of it.
+  /// For selections: the share of a query's blocks that neighbouring tokens
+  /// have in common, from 0 to below 1. Schedules are kept by tenths of it.
   double agreement = 0;
 };
 
-/// "eager, warm cache", with ", agreement 0.9" behind it where there is some.
+/// "eager, warm cache", with ", agreement 0.9" appended if there is some.
 std::string toString(const TunePolicy &policy);
 
-/// What NSACC_TUNE is where schedules of a policy are taken: "replay,graph".
+/// The value of NSACC_TUNE that uses schedules of a policy: "replay,graph".
 std::string spellReplay(const TunePolicy &policy);
 
 /// Reads "replay", "full,graph,cold,agreement=0.9"; none where it isn't of that
@@ -46,28 +47,28 @@ std::string spellReplay(const TunePolicy &policy);
 std::optional<std::pair<TuneMode, TunePolicy>>
 readTuneMode(llvm::StringRef text);
 
-/// What measuring found for one program, its sizes and a device.
+/// The result of measuring one program with its sizes on a device.
 struct TunedSchedule {
-  /// Fields beside those that were given; empty where the compiler's choice is
-  /// the fastest.
+  /// Fields besides the given ones; empty if the compiler's choice is the
+  /// fastest.
   std::string schedule;
-  /// All fields of all ops, as they came to be.
+  /// All fields of all ops, after the compiler chose the open ones.
   std::string whole;
   /// The sizes that were measured, "B=1, T=32768".
   std::string sizes;
-  /// How: "quick, eager, warm cache, agreement 0".
+  /// Effort and policy: "quick, eager, warm cache, agreement 0".
   std::string policy;
-  /// When, in UTC: "2026-11-27T15:00:00".
+  /// Time of the measurement, in UTC: "2026-11-27T15:00:00".
   std::string date;
-  /// Milliseconds of a run, the median and the quartiles; and those of the
-  /// compiler's choice beside it.
+  /// Milliseconds of a run, the median and the quartiles; and the compiler's
+  /// choice measured beside it.
   double milliseconds = 0, low = 0, high = 0, chosenMilliseconds = 0;
-  /// The largest error beside the oracle's results, relative to what
-  /// docs/Numerics.md allows.
+  /// The largest error against the oracle's results, relative to the bound of
+  /// docs/Numerics.md.
   double error = 0;
-  /// Candidates that were measured, and those that failed.
+  /// Number of candidates that were measured, and number that failed.
   int64_t measured = 0, failed = 0;
-  /// Clock of the multiprocessors while it was measured, in MHz; 0: unknown.
+  /// Clock of the multiprocessors during the measurement, in MHz; 0: unknown.
   int64_t clock = 0;
 };
 
@@ -75,43 +76,45 @@ llvm::json::Value toJSON(const TunedSchedule &tuned);
 bool fromJSON(const llvm::json::Value &value, TunedSchedule &tuned,
               llvm::json::Path path);
 
-/// Says beside what the compiler's choice was the fastest: "which none of 35
-/// other candidates was faster than by 1 %".
+/// Describes the candidates that the compiler's choice was faster than: "which
+/// none of 35 other candidates was faster than by 1 %".
 std::string describeOthers(const TunedSchedule &tuned);
 
-/// Why calls of a kernel don't have a tuned schedule that was found.
+/// Says why calls of a kernel can't use a tuned schedule that was found.
 std::string describeUnused(llvm::StringRef schedule, llvm::StringRef kernel,
                            llvm::Error why);
 
-/// The same of a rule that was found by a key; empty where they can have it: it
-/// compares lengths of the kernel's inputs.
+/// Says why calls can't use a rule that was found by a key; empty if they can:
+/// the rule compares lengths of the kernel's inputs.
 std::string describeUnused(const TunedRule &rule, const Signature &signature,
                            llvm::StringRef key);
 
-/// Tuned schedules in files, one for each key. What can't be read is a miss,
-/// with a warning.
+/// Tuned schedules in files, one for each key. A file that can't be read is a
+/// miss, with a warning.
 class TunedSchedules {
 public:
   TunedSchedules() = default;
   TunedSchedules(CacheOptions options, DiskCache::Warn warn);
 
   std::optional<TunedSchedule> find(llvm::StringRef key) const;
-  /// Keeps it also as a seed of other builds and machines. Whether it could.
+  /// Stores the schedule, and also keeps it as a seed for other builds and
+  /// machines. Whether it could be stored.
   bool store(llvm::StringRef key, const TunedSchedule &tuned) const;
-  /// Schedules that were the fastest of the same kernel, target, heads and
-  /// channels for any lengths, by any build: this nsacc's own, and those that
-  /// were found or imported here.
+  /// Schedules that were the fastest for the same kernel, target, heads and
+  /// channels, with any lengths and any build: the ones that ship with nsacc,
+  /// and the ones that were found or imported here.
   std::vector<std::string> findSeeds(llvm::StringRef key) const;
-  /// Keeps a schedule as a seed alone.
+  /// Keeps a schedule only as a seed.
   bool storeSeed(llvm::StringRef key, llvm::StringRef schedule) const;
 
-  /// What was found for many sizes, by getRuleKey.
+  /// The rule for many sizes, by its getRuleKey.
   std::optional<TunedRule> findRule(llvm::StringRef ruleKey) const;
-  /// Keeps its schedules also as seeds. Whether it could.
+  /// Stores the rule, and keeps its schedules as seeds. Whether it could be
+  /// stored.
   bool storeRule(llvm::StringRef ruleKey, const TunedRule &rule) const;
-  /// Keeps its schedules as seeds alone.
+  /// Keeps the rule's schedules only as seeds.
   bool storeSeeds(llvm::StringRef ruleKey, const TunedRule &rule) const;
-  /// All that is in the folder, as `import` takes it. Entries that can't be
+  /// All entries of the folder, as `import` takes them. Entries that can't be
   /// read are left out, with a warning.
   llvm::Expected<llvm::json::Value> exportAll() const;
   const std::string &getFolder() const { return cache.getFolder(); }
@@ -121,12 +124,12 @@ private:
   DiskCache::Warn warn;
 };
 
-/// One line of a key, "compiler"; empty where it has none of that name.
+/// One line of a key, "compiler"; empty if the key has no line of that name.
 llvm::StringRef getLine(llvm::StringRef key, llvm::StringRef name);
 
-/// The sizes of a call that code doesn't depend on, each as the next power of
-/// two on a logarithmic scale: what calls of one tuned schedule have in common.
-/// "B=1,S=32768,T=1"
+/// The sizes of a call that code doesn't depend on, each rounded up to a power
+/// of two on a logarithmic scale: calls with equal text share one tuned
+/// schedule. "B=1,S=32768,T=1"
 std::string spellLengths(const Signature &signature, const DimSizes &sizes,
                          llvm::ArrayRef<std::string> specialized);
 

@@ -1,4 +1,4 @@
-//===- Explanation.h - What a compiled kernel does, and why -----*- C++ -*-===//
+//===- Explanation.h - Explanations of compiled kernels ---------*- C++ -*-===//
 
 #ifndef NSACC_EXPLAIN_EXPLANATION_H
 #define NSACC_EXPLAIN_EXPLANATION_H
@@ -23,7 +23,7 @@ struct OpExplanation {
   Place place;
   std::vector<FieldChoice> fields;
   tuning::Prediction::Op predicted;
-  /// Of attentions: "sees keys j < i + 1", and where.
+  /// Attentions: "sees keys j < i + 1", and the place.
   std::string mask;
   std::optional<TileMap> map;
 };
@@ -38,31 +38,32 @@ struct ProgramExplanation {
 
   std::string name;
   Role role = Role::Main;
-  /// Of a helper or an exact one: the main program, by name.
+  /// Helper and Exact: the name of the main program.
   std::string of;
   Place place;
-  /// The ops that it computes, in places of Explanation::ops. Each op's work
-  /// and time count in one main program.
+  /// The ops that it computes, as indices into Explanation::ops. Each op's work
+  /// and time count in one main program only.
   std::vector<size_t> ops, counted;
 
-  /// Main: useful work. Bytes are those of tensors that it reads and writes,
+  /// Main: useful work. Counts the bytes of tensors that it reads and writes,
   /// each once.
   tuning::Work work;
   tuning::Work::Floors floors;
-  /// Of what tiles load from the cache that units share; 0: not known.
+  /// Bytes that tiles load from the cache that cores or multiprocessors share,
+  /// and their time; 0: not known.
   double cacheBytes = 0, cacheSeconds = 0;
-  /// By the model, with its helpers.
+  /// Time by the model, helpers included.
   double predictedSeconds = 0;
 
   int64_t grid[3] = {1, 1, 1};
-  /// How often it is launched, for repeated parts.
+  /// Number of launches; more than 1 for repeated parts.
   int64_t launches = 1;
   bool isPersistent = false;
-  /// GPU: 0 on a CPU.
+  /// GPU only: 0 on a CPU.
   int64_t threads = 0, sharedBytes = 0;
   std::optional<cuda::KernelReport> report;
   std::optional<Occupancy> occupancy;
-  /// Rounds of blocks until all of the grid were run.
+  /// Rounds of blocks that the whole grid takes.
   double waves = 0;
 
   std::vector<Remark> remarks;
@@ -74,8 +75,8 @@ struct Buffer {
   bool isResult = false;
 };
 
-/// What a phase leaves, as text, and the source lines that each of its lines
-/// comes from.
+/// A phase's result as text, and the source lines that each of its lines comes
+/// from.
 struct PhaseText {
   std::string name, text;
   std::vector<llvm::SmallVector<unsigned, 1>> lines;
@@ -87,7 +88,7 @@ struct Explanation {
   std::string signature;
   /// "B=1, T=4096", in the signature's order; and "many", "few" or "" queries.
   std::string sizes, queries;
-  /// What is given, tuned or made smaller of the schedule.
+  /// Fields of the schedule that are given, tuned or made smaller.
   std::string schedule;
   std::optional<gpu::Device> device;
   tuning::Rates rates;
@@ -97,23 +98,24 @@ struct Explanation {
   std::vector<ProgramExplanation> programs;
   std::vector<Buffer> buffers;
   int64_t workspaceBytes = 0;
-  /// GPU: why no launch takes these sizes; empty where one does.
+  /// GPU: why no launch takes these sizes; empty if one does.
   std::string refusal;
-  /// By the model, of all programs.
+  /// Time of all programs by the model.
   double predictedSeconds = 0;
   /// The work and the floor of the whole kernel.
   tuning::Work work;
   tuning::Floor floor;
-  /// What measuring found for such calls, if it did; of the whole kernel.
+  /// The schedule that measuring found for such calls of the whole kernel, if
+  /// there is one.
   std::optional<TunedSchedule> tuned;
-  /// Where nothing was kept for such calls alone: what was found for many
-  /// sizes, and what it says of these.
+  /// The rule for many sizes, and its case for these sizes, if there is no
+  /// schedule for such calls alone.
   std::optional<TunedRule> rule;
   std::string ruled;
-  /// GPU: why there are no registers; empty where there are.
+  /// GPU: why register counts are missing; empty if they are known.
   std::string noRegisters;
   std::vector<std::string> losses;
-  /// Of passes, about the kernel as a whole.
+  /// Remarks of passes about the kernel as a whole.
   std::vector<Remark> remarks;
 
   std::string file, source;
@@ -121,19 +123,19 @@ struct Explanation {
 };
 
 struct BuildOptions {
-  /// Where tuned schedules are looked for.
+  /// The store in which tuned schedules are looked up.
   TuningOptions tuning;
-  /// The program's text, and what phases in front of tiles left of it.
+  /// The program's text, and its IR after phases before tiling.
   std::string file, source;
   std::vector<PhaseText> earlier;
-  /// Where ptxas may be, besides the PATH.
+  /// Paths where ptxas may be, besides the PATH.
   std::vector<std::string> ptxas;
-  /// Compile, and look at what comes out. Without, there are ops and their tile
-  /// maps alone.
+  /// Compile, and examine the code. If false, only ops and their tile maps are
+  /// explained.
   bool compiles = true;
-  /// Of runs on a CPU; 0: one for each core.
+  /// Threads of runs on a CPU; 0: one for each core.
   unsigned threads = 0;
-  /// Told of tuned schedules that can't be used, as runs tell. May be empty.
+  /// Called with tuned schedules that can't be used, as in runs. May be empty.
   std::function<void(llvm::StringRef)> warn;
 };
 
@@ -145,12 +147,13 @@ llvm::Expected<Explanation> build(const CompiledProgram &program,
 /// Prints a module, with the source lines that its lines come from.
 PhaseText printPhase(mlir::ModuleOp module, llvm::StringRef name);
 
-/// The report.
+/// Prints the report.
 void printText(const Explanation &explanation, llvm::raw_ostream &os);
 llvm::json::Value toJSON(const Explanation &explanation);
-/// One page of HTML, which needs no other file.
+/// Prints one page of HTML, which needs no other file.
 void printPage(const Explanation &explanation, llvm::raw_ostream &os);
-/// The tile map of each attention as a piece of HTML, for pages of others.
+/// The tile map of each attention as a piece of HTML, for embedding in other
+/// pages.
 std::string drawTileMaps(const Explanation &explanation);
 
 } // namespace nsacc::explain

@@ -7,25 +7,27 @@
 
 namespace nsacc::explain {
 
-/// What a block takes.
+/// Resources of a block.
 struct BlockResources {
   int64_t threads = 0;
-  /// Of a thread, when it starts; 0: not known.
+  /// Registers of a thread at the start; 0: not known.
   int64_t registers = 0;
   /// Static and dynamic shared memory, without what the device reserves.
   int64_t sharedBytes = 0;
 };
 
 struct Occupancy {
-  /// Blocks of a multiprocessor at a time; 0: not even one has room.
+  /// Blocks that run on a multiprocessor at the same time; 0: not even one
+  /// fits.
   int64_t blocks = 0;
   int64_t warps = 0, mostWarps = 0;
-  /// What there is too little of for one more: "registers", "shared memory",
-  /// "threads" or "blocks"; several are joined by "and".
+  /// The resource that limits the number of blocks: "registers", "shared
+  /// memory", "threads" or "blocks"; several are joined by "and".
   std::string bound;
 };
 
-/// As the CUDA occupancy calculator counts. Unknown registers bound nothing.
+/// Counts as the CUDA occupancy calculator does. Unknown registers limit
+/// nothing.
 Occupancy computeOccupancy(const gpu::Device &device,
                            const BlockResources &block);
 

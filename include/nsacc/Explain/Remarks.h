@@ -1,4 +1,4 @@
-//===- Remarks.h - What passes did, and why they didn't ---------*- C++ -*-===//
+//===- Remarks.h - Remarks of passes ----------------------------*- C++ -*-===//
 
 #ifndef NSACC_EXPLAIN_REMARKS_H
 #define NSACC_EXPLAIN_REMARKS_H
@@ -20,7 +20,7 @@ struct Place {
   bool operator==(const Place &other) const = default;
 };
 
-/// What one pass says of a program or a kernel.
+/// A remark of one pass about a program or a kernel.
 struct Remark {
   /// The program's symbol, or the kernel's.
   std::string program;
@@ -37,12 +37,12 @@ struct Remark {
 /// smaller tiles says most of them twice.
 class Remarks {
 public:
-  /// Listens to the context, which must not outlive this. Contexts may run in
-  /// threads of their own.
+  /// Listens to the context, which must not outlive this object. Contexts may
+  /// run in other threads.
   void listen(mlir::MLIRContext &context);
-  /// In the order of passes. To be called when no context runs.
+  /// In the order of passes. Must not be called while a context runs.
   const std::vector<Remark> &getList() const { return list; }
-  /// A line each.
+  /// Prints each remark on a line.
   void print(llvm::raw_ostream &os) const;
 
 private:

@@ -14,16 +14,17 @@ class raw_ostream;
 
 namespace nsacc::frontend {
 
-/// A diagnostic without MLIR: what packages, editors and printers need.
+/// A diagnostic without MLIR's types, for packages, editors and printers.
 struct DiagnosticData {
   enum class Severity { Error, Warning, Remark, Note };
 
   bool hasPlace() const { return line != 0; }
 
   Severity severity = Severity::Error;
-  /// Empty, and `line` 0, where the place isn't known.
+  /// Empty, and `line` 0, if the place isn't known.
   std::string file;
-  /// From 1; columns count bytes. The end is the first byte behind the range.
+  /// Count from 1; columns count bytes. The end is the first byte past the
+  /// range.
   unsigned line = 0, column = 0, endLine = 0, endColumn = 0;
   std::string message;
   std::vector<DiagnosticData> notes;
@@ -35,17 +36,18 @@ llvm::StringRef getName(DiagnosticData::Severity severity);
 DiagnosticData toData(mlir::Diagnostic &diagnostic);
 
 /// Prints `file:line:column: error: message`, the source line with a caret
-/// under the range, and the notes. `sources` may lack the file: then no line is
-/// shown. Long lines are cut around the caret.
+/// under the range, and the notes. If `sources` lacks the file, no source line
+/// is shown. Long lines are cut around the caret.
 void print(const DiagnosticData &diagnostic, llvm::SourceMgr &sources,
            llvm::raw_ostream &os);
 
-/// Keeps what is reported on a context while it lives.
+/// Collects the diagnostics that are reported on a context while the collector
+/// lives.
 class DiagnosticCollector {
 public:
   explicit DiagnosticCollector(mlir::MLIRContext &context);
 
-  /// The diagnostics so far, which leave the collector.
+  /// Moves the diagnostics so far out of the collector.
   std::vector<DiagnosticData> take() { return std::move(diagnostics); }
 
 private:
@@ -53,7 +55,8 @@ private:
   mlir::ScopedDiagnosticHandler handler;
 };
 
-/// Prints what is reported on a context while it lives.
+/// Prints the diagnostics that are reported on a context while the printer
+/// lives.
 class DiagnosticPrinter {
 public:
   DiagnosticPrinter(llvm::SourceMgr &sources, mlir::MLIRContext &context,

@@ -27,9 +27,9 @@ struct Options {
 
 /// Parses and checks a program and generates its verified module. Every problem
 /// is an MLIR diagnostic whose location is a FileLineColLoc (or a range) of the
-/// buffer's identifier, with notes that say how to mend it; one call reports
-/// several. Warnings are diagnostics, too. Null on error. `context` gets the
-/// dialects that it needs.
+/// buffer's identifier, with notes that say how to fix it; one call reports
+/// several. Warnings are diagnostics, too. Null on error. Loads the dialects
+/// that it needs into `context`.
 mlir::OwningOpRef<mlir::ModuleOp> compile(llvm::MemoryBufferRef source,
                                           const Options &options,
                                           mlir::MLIRContext &context);

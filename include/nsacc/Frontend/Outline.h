@@ -13,24 +13,25 @@ namespace nsacc::frontend {
 /// A name and the place where a program gives it, in bytes of its text.
 struct Definition {
   std::string name;
-  /// The source of what it stands for: "q: [B, T, HQ, D]".
+  /// The source text of the definition: "q: [B, T, HQ, D]".
   std::string text;
   size_t begin = 0, end = 0;
-  /// The kernel that knows the name.
+  /// Byte range of the kernel in which the name is visible.
   size_t kernelBegin = 0, kernelEnd = 0;
 };
 
 /// All names of a program, in the order of its text: parameters, inputs,
-/// dimensions and statements. Of one with errors, those that can be read.
+/// dimensions and statements. If the program has errors, the names that can be
+/// read.
 std::vector<Definition> listDefinitions(llvm::StringRef text);
 
-/// A function or a clause, how it is written, and what it means.
+/// A function or a clause of the language: its spelling, syntax and meaning.
 struct Word {
   llvm::StringLiteral name, form, meaning;
 };
 llvm::ArrayRef<Word> getWords();
 
-/// The keywords, but for those that are reserved.
+/// The keywords, except the reserved ones.
 llvm::ArrayRef<llvm::StringLiteral> getKeywords();
 
 } // namespace nsacc::frontend

@@ -8,9 +8,9 @@
 
 namespace nsacc::gpu {
 
-/// The device that code is made for; none for code of no GPU. In pipelines it
+/// The device that code is made for; none for the CPU's code. In pipelines it
 /// is a name, `device=sm_86`, or JSON as parseDevice reads it,
-/// `device={"name":…}`, so that a reproducer has the device's own limits.
+/// `device={"name":…}`, so that a reproducer has the device's limits.
 struct DeviceOption : std::optional<Device> {
   using std::optional<Device>::optional;
   DeviceOption(std::optional<Device> device)

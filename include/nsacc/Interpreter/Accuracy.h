@@ -1,4 +1,4 @@
-//===- Accuracy.h - Whether results are as exact as they must be -*- C++ -*-==//
+//===- Accuracy.h - Error bounds of results ----------------------*- C++ -*-==//
 
 #ifndef NSACC_INTERPRETER_ACCURACY_H
 #define NSACC_INTERPRETER_ACCURACY_H
@@ -15,28 +15,28 @@ class KernelOp;
 
 namespace nsacc::interpreter {
 
-/// How far one result of a compiled program lies from the oracle.
+/// Errors of one result of a compiled program against the oracle.
 struct Accuracy {
   /// The result's name.
   std::string name;
   bool isWithin = true;
-  /// The largest error, and the largest of the formula evaluated in f32 with
-  /// tensors and weights in their own types.
+  /// The largest error, and the largest error of the formula evaluated in f32
+  /// with tensors and weights in their declared types.
   double error = 0, eagerError = 0;
-  /// The root mean square of the errors of what was judged, relative to that
-  /// of the exact results.
+  /// The root mean square of the judged elements' errors, relative to that of
+  /// the exact results.
   double relativeRms = 0;
-  /// Elements that aren't finite though the formula's value is: rounding alone
-  /// makes them so.
+  /// Elements that aren't finite although the exact value is, only because of
+  /// rounding.
   int64_t overflows = 0;
-  /// Query rows left out, since rounding decides which blocks they select, of
-  /// all query rows.
+  /// Query rows left out because rounding decides which blocks they select, and
+  /// the number of all query rows.
   int64_t undecidedRows = 0, rows = 0;
-  /// The worst element beyond its bound; empty without one.
+  /// The worst element beyond its bound; empty if there is none.
   std::string message;
 
-  /// Whether results are within their bounds alone because those are wide: an
-  /// error like this can't tell a right program from a wrong one.
+  /// Whether results are within their bounds only because the bounds are wide:
+  /// with such errors, a wrong program can't be told from a right one.
   bool isIllConditioned() const {
     return isWithin && (overflows > 0 || !(relativeRms <= mostRelativeRms));
   }
@@ -44,10 +44,11 @@ struct Accuracy {
   static constexpr double mostRelativeRms = 0x1p-6;
 };
 
-/// Holds compiled results to the oracle under the bounds of docs/Numerics.md.
+/// Compares compiled results with the oracle under the bounds of
+/// docs/Numerics.md.
 class AccuracyChecker {
 public:
-  /// Runs the oracle. Fails where the oracle does.
+  /// Runs the oracle. Fails if the oracle does.
   static llvm::Expected<AccuracyChecker> create(nsa::KernelOp kernel,
                                                 llvm::ArrayRef<Tensor> inputs,
                                                 unsigned threads = 0);
@@ -57,7 +58,7 @@ public:
   /// The results in fp64.
   llvm::ArrayRef<Tensor> getExpected() const;
 
-  /// Operations of q·k and p·v over visible pairs.
+  /// Number of operations of q·k and p·v over visible pairs.
   int64_t getUsefulOperations() const;
 
   /// Judges results in the order of the kernel's.

@@ -1,4 +1,4 @@
-//===- Mask.h - Masks at positions, without a run ---------------*- C++ -*-===//
+//===- Mask.h - Masks evaluated without a run -------------------*- C++ -*-===//
 
 #ifndef NSACC_INTERPRETER_MASK_H
 #define NSACC_INTERPRETER_MASK_H
@@ -14,21 +14,21 @@ class Region;
 
 namespace nsacc::interpreter {
 
-/// Evaluates a mask that looks at positions and sizes alone.
+/// Evaluates a mask that depends on positions and sizes alone.
 class MaskRunner {
 public:
-  /// None where it reads tables, which only a run has. The sizes are those of
-  /// one batch row, in which nothing is ragged.
+  /// None if the mask reads tables, which only a run has. The sizes are those
+  /// of one batch row, in which nothing is ragged.
   static std::optional<MaskRunner> create(mlir::Region &mask, DimSizes sizes);
   MaskRunner(MaskRunner &&);
   MaskRunner &operator=(MaskRunner &&);
   ~MaskRunner();
 
-  /// Which query is asked for: `token` of its batch row, at `position`.
+  /// Sets the query: `token` of its batch row, at `position`.
   void setQuery(int64_t batchRow, int64_t head, int64_t token,
                 int64_t position);
-  /// What the mask says of each of these keys, not 0 where the query sees it;
-  /// none where the mask has no value for one. Good until the next call.
+  /// The mask's value for each of these keys, not 0 if the query sees it; none
+  /// if the mask has no value for one. Valid until the next call.
   std::optional<llvm::ArrayRef<int64_t>> look(llvm::ArrayRef<int64_t> keys);
 
 private:

@@ -25,11 +25,11 @@ class PassManager;
 
 namespace nsacc {
 
-/// How far a program has been compiled. `--emit`, dumps and tests use the names
-/// of the phases. Each phase starts where the one before it ended.
+/// Stages of compilation. `--emit`, dumps and tests use the names of the
+/// phases. Each phase starts where the previous one ended.
 enum class Phase {
-  Frontend, ///< as the front end generated it
-  NSA,      ///< canonical, without common subexpressions
+  Frontend, ///< IR that the front end generated
+  NSA,      ///< canonical IR, without common subexpressions
   Tile,     ///< programs over tiles and their launch plan
   TileOpt,  ///< for a GPU: with layouts
   NVVM      ///< for a GPU: kernels in the LLVM dialect
@@ -44,19 +44,21 @@ std::optional<Phase> parsePhase(llvm::StringRef name);
 /// One line for help texts.
 llvm::StringRef getDescription(Phase phase);
 
-/// What phases behind `nsa` have to know.
+/// Options of the phases after `nsa`.
 struct PhaseOptions {
   /// Sizes of heads and channels, "HQ=16".
   std::vector<std::string> sizes;
-  /// Fields of schedules that are given; the others are the compiler's choice.
+  /// Fields of schedules that are given; the compiler chooses the others.
   schedule::Settings schedule;
-  /// The GPU to compile for; none: the CPU. Phases behind `tile` need one.
+  /// The GPU to compile for; none: the CPU. Phases after `tile` need one.
   std::optional<gpu::Device> device;
-  /// What QueryCount says of the calls that schedules are chosen for.
+  /// The number of queries of the calls that schedules are chosen for, by
+  /// QueryCount.
   Queries queries = Queries::Any;
 };
 
-/// Adds the passes of one phase alone. Fails where the phase needs a device.
+/// Adds the passes of one phase alone. Fails if the phase needs a device and
+/// there is none.
 llvm::Error addPhase(mlir::OpPassManager &manager, Phase phase,
                      const PhaseOptions &options = {});
 
@@ -65,7 +67,7 @@ llvm::Error addPhase(mlir::OpPassManager &manager, Phase phase,
 using PreparePasses =
     llvm::function_ref<void(mlir::PassManager &, mlir::ModuleOp, Phase)>;
 
-/// Runs one phase alone on a module. Problems are diagnostics of the module's
+/// Runs one phase alone on a module. Errors are diagnostics of the module's
 /// context.
 llvm::LogicalResult runPhase(mlir::ModuleOp module, Phase phase,
                              const PhaseOptions &options = {},

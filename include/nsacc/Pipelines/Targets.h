@@ -1,4 +1,4 @@
-//===- Targets.h - What programs can run on ---------------------*- C++ -*-===//
+//===- Targets.h - Targets that programs can run on -------------*- C++ -*-===//
 
 #ifndef NSACC_PIPELINES_TARGETS_H
 #define NSACC_PIPELINES_TARGETS_H
@@ -23,17 +23,17 @@ enum class Target {
 struct TargetInfo {
   Target target;
   std::string name, description;
-  /// The GPU that has that name; null for "cuda", which is whatever device the
-  /// machine has.
+  /// The GPU of that name; null for "cuda", which is the device of this
+  /// machine.
   const gpu::Device *device = nullptr;
 };
 
 /// The targets of this build; the first is the default.
 llvm::ArrayRef<TargetInfo> getTargets();
-/// Null where there is none of that name.
+/// Null if there is no target of that name.
 const TargetInfo *findTarget(llvm::StringRef name);
 
-/// Why `name` isn't one of them: "target 'sm_75' is too old: …".
+/// Says why `name` isn't a target: "target 'sm_75' is too old: …".
 std::string explainMissingTarget(llvm::StringRef name);
 /// The target that `name` is most likely meant for.
 std::optional<std::string> suggestTarget(llvm::StringRef name);

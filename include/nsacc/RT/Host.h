@@ -12,20 +12,20 @@
 
 namespace nsacc::rt {
 
-/// What machine code may call: its name and the address of one in this process;
-/// null where there is none.
+/// A function that machine code may call, by name: its address in this process;
+/// null if there is none.
 void *findHostFunction(const std::string &name);
 
-/// A program's code: what it takes stands in slots of 8 bytes; then the point
-/// of the grid.
+/// A program's code: its arguments are in slots of 8 bytes; then comes the
+/// point of the grid.
 using HostFunction = void (*)(const uint64_t *slots, int64_t x, int64_t y,
                               int64_t z);
 
 struct HostOptions {
   /// Threads of a run; 0: as many as the machine has cores.
   unsigned threads = 0;
-  /// Asked now and then by the calling thread; a run that is interrupted fails
-  /// and leaves results half written. May be empty.
+  /// Called now and then by the calling thread; if it returns true, the run
+  /// fails and leaves results half written. May be empty.
   std::function<bool()> isInterrupted = {};
 };
 
@@ -35,24 +35,24 @@ struct LaunchTime {
   double seconds;
 };
 
-/// What one run took beyond inputs and results.
+/// Memory and work of one run, besides inputs and results.
 struct HostUsage {
   int64_t peakWorkspaceBytes = 0;
   int64_t launches = 0;
   int64_t programs = 0; ///< points of grids
-  /// Receives times, if they are to be taken.
+  /// Receives the times of launches; null: they aren't measured.
   std::vector<LaunchTime> *times = nullptr;
 };
 
-/// Whether some of it is code for the processor that compiled it alone, which
-/// isn't for files that people exchange.
+/// Whether the package has code that runs only on the processor that compiled
+/// it. Such packages shouldn't be distributed.
 bool isForThisProcessor(const Package &package);
 
-/// The stack of a new thread.
+/// Stack size of a new thread.
 int64_t getStackBytes();
-/// Fails where a thread's stack hasn't the bytes that programs take.
+/// Fails if a thread's stack is smaller than the bytes that programs take.
 [[nodiscard]] Problem checkStack(int64_t bytes);
-/// Whether the calling thread's has them left.
+/// Whether the calling thread's stack has that many bytes left.
 bool hasRoomOnStack(int64_t bytes);
 
 class HostVariant;
@@ -61,22 +61,22 @@ struct SameSize;
 /// A package on this processor. Runs may overlap.
 class HostModule {
 public:
-  /// Throws a Failure where no code of the package runs on this processor.
+  /// Throws a Failure if no code of the package runs on this processor.
   explicit HostModule(Package package);
   ~HostModule();
   HostModule(const HostModule &) = delete;
   HostModule &operator=(const HostModule &) = delete;
 
   const Package &getPackage() const { return package; }
-  /// Of the first variant that the processor can run.
+  /// The architecture of the first variant that the processor can run.
   const std::string &getArchitecture() const;
   size_t countLaunches() const;
-  /// Of the last run that ended.
+  /// Workspace of the last run that ended.
   int64_t getWorkspaceBytes() const { return workspaceBytes; }
 
   /// Runs the kernel on inputs and results, in the order of its parameters.
-  /// Tensors whose strides aren't those that the code is for are copied. What
-  /// it computes doesn't depend on the number of threads. Throws a Failure.
+  /// Copies tensors if the code isn't for their strides. The results don't
+  /// depend on the number of threads. Throws a Failure.
   void run(const nsacc_rt_tensor *tensors, size_t count,
            const HostOptions &options, HostUsage *usage = nullptr);
 

@@ -7,27 +7,27 @@
 
 namespace nsacc::rt {
 
-/// Dimensions of a package's buffer at most.
+/// The most dimensions of a package's buffer.
 constexpr size_t kMaxRank = 8;
 
-/// Sizes of dimensions on a GPU are below it: its code computes positions in a
-/// dimension, and what lies between two of them, in 32 bits.
+/// Upper bound of sizes on a GPU: its code computes positions in a dimension,
+/// and distances between them, in 32 bits.
 constexpr int64_t kDeviceSizeLimit = INT64_C(1) << 29;
 
-/// Variants in a package at most.
+/// The most variants of a package.
 constexpr size_t kMaxVariants = 64;
 
-/// Machine code of a processor, for any address: what it names by address
-/// stands within it, but for functions of the runtime, which it calls through a
-/// table.
+/// Machine code of a processor. It runs at any address: everything that it
+/// addresses lies within it, except functions of the runtime, which it calls
+/// through a table.
 struct HostImage {
   std::string bytes;
-  /// How many of the bytes programs' code may write: the table, which begins
-  /// the image, and what makes whole pages of it. The rest is read and run.
+  /// Number of bytes that programs' code may write: the table, which begins the
+  /// image, and padding to whole pages. The rest is read and executed.
   uint32_t writableBytes = 0;
-  /// The table's functions, by their names; an address of 64 bits for each.
+  /// Names of the table's functions; each table entry is an address of 64 bits.
   std::vector<std::string> functions;
-  /// Where 64-bit words stand to which the image's address is added.
+  /// Offsets of 64-bit words to which the image's address is added.
   std::vector<uint32_t> pointers;
   struct Kernel {
     std::string name;
@@ -36,7 +36,7 @@ struct HostImage {
   std::vector<Kernel> kernels;
 };
 
-/// Code of kernels that are loaded together; what it has none of is empty.
+/// Code of kernels that are loaded together. Unused fields are empty.
 struct Image {
   std::string ptx, cubin; ///< of a GPU
   HostImage host;
@@ -45,7 +45,7 @@ struct Image {
 /// The code for one architecture, with the plan that it was made for.
 struct TargetCode {
   std::string architecture; ///< "sm_90a", "x86-64-v3"
-  /// A processor's: what a program takes of its thread's stack.
+  /// Processor: bytes that a program takes of its thread's stack.
   int64_t stackBytes = 0;
   std::vector<Assertion> assertions;
   Plan plan;
@@ -59,7 +59,7 @@ struct Guard {
 
 /// Code for some of the sizes that a kernel takes.
 struct Variant {
-  std::vector<Step> steps; ///< what guards compare, computed of sizes
+  std::vector<Step> steps; ///< computes numbers of sizes for the guards
   std::vector<Guard> guards;
   std::vector<TargetCode> targets;
 };
@@ -67,52 +67,55 @@ struct Variant {
 struct Package {
   std::string compiler; ///< its version
   std::string kernel;
-  /// What the kernel declares, as the compiler's SignatureText has it; nothing
-  /// to the runtime.
+  /// The kernel's declaration, as the compiler's SignatureText writes it; the
+  /// runtime doesn't read it.
   std::string signature;
   std::vector<Parameter> parameters;
-  /// What launches of all variants name; equal ones stand once.
+  /// Images that launches of all variants refer to; equal ones are stored once.
   std::vector<Image> images;
   /// A call runs the first one whose guards all hold.
   std::vector<Variant> variants;
 };
 
-/// The first guard of a variant that doesn't hold, null where all do.
+/// The first guard of a variant that doesn't hold, null if all do.
 const Guard *findFailedGuard(const Variant &variant,
                              const std::vector<int64_t> &numbers);
-/// Whether all calls that `special` is for are calls that `general` is for, as
-/// far as that can be told: by guards that are equal, and that compare equal
-/// numbers with constants.
+/// Whether all calls that fit `special` fit `general`, too, as far as guards
+/// can tell: guards that are equal, and guards that compare equal numbers with
+/// constants.
 bool covers(const Variant &general, const Variant &special);
-/// The variants that no call runs, each with the earlier one that takes its
+/// The variants that no call runs, each with an earlier one that takes its
 /// calls on every target.
 std::vector<std::pair<size_t, size_t>> findShadowed(const Package &package);
-/// "B = 2, T <= 16 (found 20); B = 2, T > 64 (found 20)": what each of the
-/// variants is for, and what is wrong with it for a call's sizes, which none
-/// fits. Those that another one of them covers are left out.
+/// "B = 2, T <= 16 (found 20); B = 2, T > 64 (found 20)": the sizes that each
+/// variant takes, and why a call's sizes fit none. Variants that another one
+/// covers are left out.
 std::string explainMisfit(const std::vector<const Variant *> &variants,
                           const std::vector<const int64_t *> &sizes);
 
-/// Whether it is a processor's.
+/// Whether the code is for a processor.
 bool isForHost(const TargetCode &code);
-/// "sm_90a, x86-64-v3": what the package has code for; "nothing".
+/// "sm_90a, x86-64-v3": the architectures that the package has code for;
+/// "nothing".
 std::string listArchitectures(const Package &package);
 
-/// Why a call with these sizes, which none of the variants fits, runs nothing.
+/// Says why a call with these sizes, which fit none of the variants, runs
+/// nothing.
 std::string explainNoVariant(const Package &package,
                              const std::vector<const Variant *> &variants,
                              const std::vector<const int64_t *> &sizes);
 
 /// The package as the bytes of a file.
 std::string writePackage(const Package &package);
-/// The package as indented JSON, without images but with their sizes.
+/// The package as indented JSON, with the sizes of images instead of their
+/// bytes.
 std::string describePackage(const Package &package);
-/// Whose code a package is read for.
+/// The code that a reader needs.
 enum class CodeFor { All, Host };
 
-/// Reads and checks a package: whatever is read can be run without looking at
-/// indices again. Throws std::runtime_error with what is wrong. For the host,
-/// images have no code of GPUs, which is checked all the same.
+/// Reads and checks a package: running the result needs no further checks of
+/// indices. Throws std::runtime_error with the problem. For the host, code of
+/// GPUs is left out of images, but checked all the same.
 Package readPackage(const void *data, size_t size,
                     CodeFor wanted = CodeFor::All);
 

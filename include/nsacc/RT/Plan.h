@@ -1,8 +1,9 @@
 //===- Plan.h - Launch plans as data ----------------------------*- C++ -*-===//
 //
-// What a host does to run a kernel, on every target: numbers, workspaces,
-// launches. The CPU's executables and the GPU's modules run the same plans;
-// where memory is and how a launch is made is theirs.
+// Work of the host that runs a kernel, on every target: it computes numbers,
+// allocates workspaces, and launches. The CPU's executables and the GPU's
+// modules run the same plans; each of them places memory and makes launches in
+// its own way.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +30,8 @@ const char *getName(DType dtype);
 // Data
 //===----------------------------------------------------------------------===//
 
-/// What a dimension has to be: `fixed`, as every other one of its name, or
-/// anything.
+/// The required size of a dimension: `fixed`, or equal to all other dimensions
+/// of its name, or any.
 struct Size {
   std::optional<int64_t> fixed;
   std::string name;
@@ -40,19 +41,20 @@ struct Size {
 struct Parameter {
   std::string name;
   DType dtype;
-  /// As callers order the dimensions.
+  /// In the caller's order of dimensions.
   std::vector<Size> sizes;
-  /// In elements; those without a value are arguments of kernels.
+  /// In elements; strides without a value are arguments of kernels.
   std::vector<std::optional<int64_t>> strides;
-  /// The dimension of the kernels' buffer that each of these is.
+  /// For each of these, the dimension of the kernels' buffer.
   std::vector<uint32_t> order;
   bool isResult;
-  /// Of integers that are offsets of ragged rows: the name of the dimension
-  /// whose tokens they divide; else empty.
+  /// Offsets of ragged rows (integers): the name of the dimension whose tokens
+  /// they divide; else empty.
   std::string offsetsOf = {};
 };
 
-/// One number of a plan: computed of numbers before it, named by position.
+/// One number of a plan: computed from earlier numbers, which are named by
+/// position.
 struct Step {
   enum class Kind {
     Constant, ///< value
@@ -83,7 +85,7 @@ struct Step {
 
 /// How many operands a step has.
 unsigned getNumOperands(Step::Kind kind);
-/// Whether it has a value.
+/// Whether a step of this kind has a value.
 bool hasValue(Step::Kind kind);
 /// "<=" for the kinds that compare, else null.
 const char *getComparison(Step::Kind kind);
@@ -93,11 +95,12 @@ struct Workspace {
   int64_t elementBytes;
   DType dtype;
   std::vector<uint32_t> sizes; ///< numbers of the plan
-  /// Launches that use it; all of a repeat, if any of them does.
+  /// First and last launch that use it; if a launch of a repeat uses it, all of
+  /// that repeat.
   uint32_t first, last;
 };
 
-/// How bulk copies see a buffer (#nsatile.tensor_map).
+/// A bulk copy's view of a buffer (#nsatile.tensor_map).
 struct TensorMap {
   uint32_t argument;
   std::vector<uint32_t> dims, box;
@@ -106,14 +109,14 @@ struct TensorMap {
 };
 
 /// An argument of a program: a buffer (parameters, then workspaces), or a
-/// number of the plan with `bytes` bytes.
+/// number of the plan that takes `bytes` bytes.
 struct Argument {
   bool isBuffer;
   uint32_t index;
   uint32_t bytes = 0;
 };
 
-/// A parameter behind the arguments.
+/// A parameter that follows the arguments.
 struct ExtraParameter {
   enum class Kind { TensorMap, Counter, Failures, Raised, FirstZ };
 
@@ -125,38 +128,39 @@ struct ExtraParameter {
 struct Launch {
   std::string kernel;
   uint32_t grid[3]; ///< numbers of the plan
-  /// How a GPU runs it; nothing to a CPU.
+  /// GPU only; ignored on a CPU.
   uint32_t threads = 0, sharedBytes = 0, cluster = 1;
   /// The package's image that has the kernel.
   uint32_t image = 0;
-  /// Waits for the end of the launch before it by itself.
+  /// Waits in its own code for the end of the launch before it.
   bool isDependent = false;
   std::vector<Argument> arguments;
-  /// What a GPU's kernel takes more.
+  /// Further parameters of a GPU's kernel.
   std::vector<ExtraParameter> extra;
 };
 
-/// A kernel with a counter takes the points of its grid by itself.
+/// Whether the kernel has a counter and takes the points of its grid by itself.
 bool isPersistent(const Launch &launch);
 
-/// Blocks that a device takes along the last axis of a grid.
+/// The most blocks that a device takes along the last axis of a grid.
 inline constexpr int64_t kMostBlocksOfZ = 65535;
-/// A grid with more of them is launched in parts, whose first block a kernel is
-/// told.
+/// Whether the grid has more of them and is launched in parts; the kernel is
+/// given the first block of each part.
 bool isLaunchedInParts(const Launch &launch);
 
-/// More than any call needs: what a plan costs stays bounded.
+/// More than any call needs; bounds the cost of a plan.
 inline constexpr int64_t kMaxTimes = 1 << 16;
 
 /// Launches that run `count` times, at most `kMaxTimes`, one time after the
-/// other. Some numbers are others each time (Step::Kind::Time), but for `count`
-/// and sizes of workspaces.
+/// other. Numbers that depend on the time (Step::Kind::Time) change each time;
+/// `count` and sizes of workspaces don't.
 struct Repeat {
   uint32_t first, last; ///< launches
   uint32_t count;       ///< a number of the plan
 };
 
-/// What must hold of two numbers of a plan before anything is launched.
+/// A condition on two numbers of a plan that must hold before anything is
+/// launched.
 struct Check {
   uint32_t found, expected;
   std::string what; ///< "size 2 of result 'i'"
@@ -170,7 +174,7 @@ struct Plan {
   std::vector<Repeat> repeats = {}; ///< in the order of their launches
 };
 
-/// A condition of the programs' code: its message, in which {n} stands for
+/// A condition of the programs' code: its message, in which {n} is replaced by
 /// value n of `numValues`.
 struct Assertion {
   std::string message;
@@ -181,39 +185,39 @@ struct Assertion {
 // Evaluation
 //===----------------------------------------------------------------------===//
 
-/// Why a plan doesn't run for a call's sizes; none where it does.
+/// Why a plan can't run for a call's sizes; none if it can.
 using Problem = std::optional<std::string>;
 inline constexpr char kSizesTooLarge[] =
     "these sizes are too large: the launch plan leaves 64 bits";
 
-/// Which time of which repeat it is.
+/// A repeat, and the number of its iteration.
 struct Time {
   size_t repeat = 0;
   int64_t number = 0;
 };
 
-/// Computes numbers in order. `sizes[i]` points to those of parameter i, in the
-/// order of its buffer's dimensions.
+/// Computes numbers in order. `sizes[i]` points to the sizes of parameter i, in
+/// the order of its buffer's dimensions.
 [[nodiscard]] Problem computeSteps(const std::vector<Step> &steps,
                                    const std::vector<const int64_t *> &sizes,
                                    std::vector<int64_t> &numbers,
                                    Time time = {});
-/// Computes a plan's numbers, of the first time of repeats, and looks at its
+/// Computes a plan's numbers, for the first time of repeats, and runs its
 /// checks.
 [[nodiscard]] Problem computeNumbers(const Plan &plan,
                                      const std::vector<const int64_t *> &sizes,
                                      std::vector<int64_t> &numbers);
 
-/// Visits launches as they run, by their places, with the numbers of their
-/// time. `numbers` are those of the first time before and behind. `visit` may
-/// end it, with a problem.
+/// Visits launches in the order in which they run, by their indices, with the
+/// numbers of their time. `numbers` are those of the first time, before and
+/// after the call. `visit` may end the visit with a problem.
 [[nodiscard]] Problem
 forEachLaunch(const Plan &plan, const std::vector<const int64_t *> &sizes,
               std::vector<int64_t> &numbers,
               const std::function<Problem(size_t launch)> &visit);
 
-/// What each workspace's bytes are a multiple of: of a CPU's vectors, and of
-/// what bulk copies and every vector load of a GPU take.
+/// Alignment of each workspace in bytes: for a CPU's vectors, and for bulk
+/// copies and every vector load of a GPU.
 inline constexpr int64_t kHostAlignment = 64, kDeviceAlignment = 256;
 
 /// An empty workspace has an address, too.
@@ -221,7 +225,7 @@ inline int64_t alignWorkspace(int64_t bytes, int64_t alignment) {
   return ((bytes > 1 ? bytes : 1) + alignment - 1) / alignment * alignment;
 }
 
-/// The most that workspaces take together while a launch runs.
+/// The most bytes that workspaces take together while a launch runs.
 [[nodiscard]] Problem computeWorkspace(const Plan &plan,
                                        const std::vector<int64_t> &numbers,
                                        int64_t alignment, int64_t &bytes);
@@ -233,22 +237,22 @@ inline int64_t alignWorkspace(int64_t bytes, int64_t alignment) {
                                     int64_t *sizes, int64_t *strides,
                                     int64_t &bytes);
 
-/// Row-major strides of sizes, in elements, and bytes of the whole. False where
-/// they leave 64 bits.
+/// Row-major strides of sizes, in elements, and bytes of the whole. False if
+/// they overflow 64 bits.
 bool setStrides(size_t rank, const int64_t *sizes, int64_t elementBytes,
                 int64_t *strides, int64_t &bytes);
 
 /// Whether a launch's grid has no point.
 bool isEmpty(const Launch &launch, const std::vector<int64_t> &numbers);
 
-/// The points of a launch's grid; null if they are more than INT32_MAX.
+/// Number of points of a launch's grid; null if it is more than INT32_MAX.
 std::optional<int64_t> countPoints(const Launch &launch,
                                    const std::vector<int64_t> &numbers);
 
-/// Why no GPU takes a launch's grid.
+/// Says why no GPU takes a launch's grid.
 Problem findGridProblem(const Launch &launch,
                         const std::vector<int64_t> &numbers);
-/// Of the first launch that has such a grid.
+/// The problem of the first launch that has such a grid.
 Problem findGridProblem(const Plan &plan, const std::vector<int64_t> &numbers);
 
 /// An assertion's message with its values in the places of {n}.

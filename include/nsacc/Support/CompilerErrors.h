@@ -32,8 +32,8 @@ private:
   std::vector<std::string> programs;
 };
 
-/// LLVM met what it has no answer for. A fault of nsacc, which shouldn't have
-/// asked.
+/// LLVM reached a case that it can't handle. A fault of nsacc, which should
+/// have avoided it.
 class FatalError : public llvm::ErrorInfo<FatalError> {
 public:
   static char ID;
@@ -49,8 +49,8 @@ private:
   std::string text;
 };
 
-/// Runs `body`. Where LLVM would end the process in it, by report_fatal_error
-/// on this thread, that is a FatalError instead. What `body` had in hand is
+/// Runs `body`. If LLVM would end the process in it, by report_fatal_error on
+/// this thread, returns a FatalError instead. Objects that `body` held are
 /// lost, not freed. Calls nest.
 llvm::Error catchFatalErrors(llvm::function_ref<llvm::Error()> body);
 

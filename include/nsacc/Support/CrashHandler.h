@@ -12,13 +12,13 @@
 
 namespace nsacc {
 
-/// From here on a crash of the process (a signal such as SIGSEGV or SIGABRT)
-/// prints what happened, writes the reproducer in scope, and exits with
+/// From this call on, a crash of the process (a signal such as SIGSEGV or
+/// SIGABRT) prints a message, writes the reproducer in scope, and exits with
 /// ExitCode::Internal.
 void installCrashHandler();
 
 /// While it lives, an internal error writes a reproducer: the program's text
-/// behind comments with versions and command line, in the folder that
+/// after comments with versions and command line, in the folder that
 /// NSACC_CRASH_DIR names or the temp folder. Scopes nest; the innermost one
 /// counts.
 class ReproducerScope {
@@ -34,7 +34,7 @@ private:
   std::unique_ptr<State> state;
 };
 
-/// Writes a reproducer as ReproducerScope does; its path, or none where that
+/// Writes a reproducer as ReproducerScope does; returns its path, or none if it
 /// can't be written.
 std::optional<std::string>
 writeReproducer(llvm::StringRef path, llvm::StringRef contents,

@@ -19,7 +19,7 @@ enum class CacheMode {
   Off,
   ReadOnly,
   ReadWrite,
-  Require, ///< reads only, and what isn't there is an error
+  Require, ///< reads only; a missing entry is an error
 };
 
 /// The mode called "off", "readonly", "readwrite" or "require".
@@ -27,22 +27,22 @@ std::optional<CacheMode> findCacheMode(llvm::StringRef name);
 
 struct CacheOptions {
   CacheMode mode = CacheMode::Off;
-  /// Made when something is first written to it.
+  /// Made when the first file is written to it.
   std::string folder = {};
-  /// What files may take together; those that weren't used for longest go
-  /// first.
+  /// The most bytes that files take together; the least recently used ones are
+  /// removed first.
   uint64_t mostBytes = uint64_t{2} << 30;
   /// No file is ever removed.
   static constexpr uint64_t kAnyBytes = UINT64_MAX;
-  /// How long files may take more.
+  /// Time for which files may exceed the limit.
   std::chrono::seconds pruneInterval = std::chrono::seconds(60);
-  /// What a warning advises beside another folder.
+  /// Advice in a warning, besides using another folder.
   std::string remedy = "NSACC_CACHE to readonly or off";
 };
 
-/// Values by key, in files of a folder. Any number of processes may use it at a
-/// time: a file is published whole, by renaming it, and never changed. What
-/// goes wrong costs time, and one warning in the process; nothing fails by it.
+/// Values by key, in files of a folder. Any number of processes may use it at
+/// the same time: a file is published whole, by renaming it, and never changed.
+/// A failure only costs time, and prints one warning in the process.
 class DiskCache {
 public:
   using Warn = std::function<void(llvm::StringRef)>;
@@ -53,12 +53,13 @@ public:
 
   CacheMode getMode() const { return options.mode; }
   const std::string &getFolder() const { return options.folder; }
-  /// Where the value of a key is, or would be.
+  /// The path of a key's value, whether it exists or not.
   std::string getPath(llvm::StringRef key) const;
 
-  /// None where there is no value, or none that can be read.
+  /// None if there is no value, or if it can't be read.
   std::optional<std::string> find(llvm::StringRef key) const;
-  /// Whether it was written; where it should have been, a warning says why not.
+  /// Whether the value was written. If writing was allowed and failed, a
+  /// warning says why.
   bool store(llvm::StringRef key, llvm::StringRef value) const;
 
 private:
@@ -74,16 +75,16 @@ struct CacheEntry {
   std::string path;
   uint64_t bytes = 0;
   llvm::sys::TimePoint<> lastUse;
-  /// Empty where the file is damaged.
+  /// Empty if the file is damaged.
   std::string key;
-  /// Why it can't be used; empty where it can.
+  /// Why it can't be used; empty if it can.
   std::string problem;
 };
 
-/// Those of a folder, the last used first; none where there is no folder.
+/// The files of a folder, the last used first; none if there is no folder.
 llvm::Expected<std::vector<CacheEntry>> listCache(llvm::StringRef folder);
-/// Removes the files of a cache, also damaged ones and what writers left
-/// behind, and nothing else.
+/// Removes the files of a cache, including damaged and temporary ones, and
+/// nothing else.
 llvm::Error clearCache(llvm::StringRef folder);
 
 } // namespace nsacc

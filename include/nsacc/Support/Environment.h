@@ -13,8 +13,8 @@
 
 namespace nsacc {
 
-/// Every environment variable that nsacc reads. Tools read them and pass what
-/// they say as options; libraries don't.
+/// Every environment variable that nsacc reads. Tools read them and pass the
+/// values as options; libraries don't read them.
 enum class EnvironmentVariable {
   Cache,
   CacheDir,
@@ -28,24 +28,26 @@ struct EnvironmentVariableInfo {
   EnvironmentVariable variable;
   llvm::StringLiteral name;
   llvm::StringLiteral description;
-  llvm::StringLiteral fallback; ///< what holds while it isn't set
+  llvm::StringLiteral fallback; ///< the value while it isn't set
 };
 
 llvm::ArrayRef<EnvironmentVariableInfo> getEnvironmentVariables();
 
-/// The value of a variable; nothing where it isn't set or empty.
+/// The value of a variable; none if it isn't set or empty.
 std::optional<std::string> lookup(EnvironmentVariable variable);
 
-/// The value of NSACC_THREADS; 0 where it isn't set. Fails where it's no number
-/// of threads.
+/// The value of NSACC_THREADS; 0 if it isn't set. Fails if it isn't a number of
+/// threads.
 llvm::Expected<unsigned> lookupThreads();
 
-/// What NSACC_CACHE, NSACC_CACHE_DIR and NSACC_CACHE_SIZE say of the cache of
-/// code; by default it is read and written. Fails where one of them has no
-/// meaning, and where a cache was asked for and there is no folder for it.
+/// The options of the code cache that NSACC_CACHE, NSACC_CACHE_DIR and
+/// NSACC_CACHE_SIZE give; by default it is read and written. Fails if one of
+/// them can't be read, and if a cache was asked for and there is no folder for
+/// it.
 llvm::Expected<CacheOptions> lookupCache();
 
-/// Variables named NSACC_… in this process's environment that nothing reads.
+/// Variables named NSACC_… in this process's environment that nsacc doesn't
+/// know.
 std::vector<std::string> findUnknownEnvironmentVariables();
 
 } // namespace nsacc

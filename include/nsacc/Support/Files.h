@@ -1,4 +1,4 @@
-//===- Files.h - Files that others name -------------------------*- C++ -*-===//
+//===- Files.h - Files that users name --------------------------*- C++ -*-===//
 
 #ifndef NSACC_SUPPORT_FILES_H
 #define NSACC_SUPPORT_FILES_H
@@ -10,13 +10,13 @@
 
 namespace nsacc {
 
-/// Fails where a path is a device's, as /dev/zero is, which may have no end.
-/// `what` is what the file should be, "a program".
+/// Fails if a path is a device's, as /dev/zero, which may have no end. `what`
+/// is the expected kind of file, "a program".
 llvm::Error refuseDevice(llvm::StringRef path, llvm::StringRef what);
 
-/// Writes a file through a temporary one beside it, so that readers see all or
-/// nothing. llvm::sys::fs::TempFile does, too, and takes handlers of signals
-/// from the process. `mode` is what llvm::sys::fs::openFile takes.
+/// Writes a file through a temporary one beside it, so that readers see the
+/// whole file or none. llvm::sys::fs::TempFile does so, too, but changes the
+/// process's signal handlers. `mode` is as in llvm::sys::fs::openFile.
 llvm::Error writeWhole(llvm::StringRef path, unsigned mode,
                        llvm::function_ref<void(llvm::raw_ostream &)> write);
 

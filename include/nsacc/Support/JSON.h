@@ -1,4 +1,4 @@
-//===- JSON.h - JSON that others wrote --------------------------*- C++ -*-===//
+//===- JSON.h - JSON of other programs --------------------------*- C++ -*-===//
 
 #ifndef NSACC_SUPPORT_JSON_H
 #define NSACC_SUPPORT_JSON_H
@@ -7,16 +7,16 @@
 
 namespace nsacc {
 
-/// What JSON nests at most: llvm::json::parse calls itself for each level, so
-/// that text alone could end the process. What nsacc writes needs 12.
+/// The deepest nesting of JSON: llvm::json::parse recurses for each level, so
+/// that a text could end the process. JSON that nsacc writes needs 12 levels.
 inline constexpr size_t kMaxJSONNesting = 64;
 
-/// Reads text as llvm::json::parse does, which is only for text that the same
-/// process wrote. Too deep nesting is an error, and so is a key that an object
-/// has twice, of which the last one would win in silence.
+/// Reads text as llvm::json::parse does, which trusts its input. Too deep
+/// nesting is an error, and so is a key that an object has twice: the parser
+/// would silently keep the last one.
 llvm::Expected<llvm::json::Value> parseJSON(llvm::StringRef text);
 
-/// The same for what `fromJSON` reads.
+/// Reads JSON into a type that has `fromJSON`.
 template <typename Result>
 llvm::Expected<Result> parseJSON(llvm::StringRef text,
                                  llvm::StringLiteral what) {
@@ -30,10 +30,10 @@ llvm::Expected<Result> parseJSON(llvm::StringRef text,
   return root.getError();
 }
 
-/// The text without what a terminal would act on: control characters, and what
-/// isn't UTF-8, become question marks.
+/// The text for a terminal: control characters, and bytes that aren't UTF-8,
+/// become question marks.
 std::string makePrintable(llvm::StringRef text);
-/// Whether that changes nothing.
+/// Whether makePrintable changes nothing.
 bool isPrintable(llvm::StringRef text);
 
 } // namespace nsacc

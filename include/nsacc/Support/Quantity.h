@@ -10,8 +10,8 @@
 
 namespace nsacc {
 
-/// A number that isn't negative: an integer as long as 64 bits hold it, which a
-/// double would round from 2^53 on; else as near as a double is.
+/// A number that isn't negative: an integer as long as it fits 64 bits, since a
+/// double would round from 2^53 on; else a double.
 class Quantity {
 public:
   __extension__ using Wide = unsigned __int128;
@@ -36,7 +36,7 @@ public:
   }
 
   operator double() const { return about; }
-  /// None where 64 bits don't hold it.
+  /// None if 64 bits don't hold it.
   std::optional<uint64_t> getWhole() const { return whole; }
 
   Quantity operator+(const Quantity &other) const {

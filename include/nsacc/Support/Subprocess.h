@@ -1,4 +1,4 @@
-//===- Subprocess.h - Programs beside this process --------------*- C++ -*-===//
+//===- Subprocess.h - Child processes ---------------------------*- C++ -*-===//
 
 #ifndef NSACC_SUPPORT_SUBPROCESS_H
 #define NSACC_SUPPORT_SUBPROCESS_H
@@ -13,22 +13,22 @@
 
 namespace nsacc {
 
-/// A program that runs beside this process, whose handlers, masks and timers
-/// stay as they are. llvm::sys::Wait and ExecuteAndWait take the alarm and its
-/// handler for their limits of time, even for one of 0 seconds.
+/// A child process. Starting it leaves this process's signal handlers, masks
+/// and timers unchanged. llvm::sys::Wait and ExecuteAndWait change the alarm
+/// and its handler for their time limits, even for 0 seconds.
 class Subprocess {
 public:
-  /// The end of a program. Neither is known where the process ignores SIGCHLD,
-  /// or something else in it collected the program.
+  /// The end of a program. Neither field is known if the process ignores
+  /// SIGCHLD, or if other code in it waited for the program.
   struct Ending {
-    std::optional<int> status; ///< where it exited
-    std::optional<int> signal; ///< that killed it
+    std::optional<int> status; ///< if it exited
+    std::optional<int> signal; ///< the signal that killed it
 
     /// "exit status 1", "Segmentation fault".
     std::string describe() const;
   };
 
-  /// `arguments` begin with the program's name. `redirects` are those of
+  /// `arguments` begin with the program's name. `redirects` are as in
   /// llvm::sys::ExecuteNoWait.
   static llvm::Expected<Subprocess>
   start(llvm::StringRef program, llvm::ArrayRef<llvm::StringRef> arguments,
@@ -41,13 +41,13 @@ public:
 
   /// None while it runs.
   std::optional<Ending> poll();
-  /// None where it runs longer than that.
+  /// None if it runs longer than `most`.
   std::optional<Ending> wait(std::chrono::milliseconds most);
 
 private:
   explicit Subprocess(pid_t id) : id(id) {}
 
-  /// A flag of waitpid's says whether to return before the end.
+  /// `flags` are waitpid's and say whether to return before the end.
   std::optional<Ending> collect(int flags);
 
   pid_t id; ///< 0: it has ended

@@ -1,4 +1,4 @@
-//===- Tasks.h - Compiling side by side -------------------------*- C++ -*-===//
+//===- Tasks.h - Compiling in parallel --------------------------*- C++ -*-===//
 
 #ifndef NSACC_SUPPORT_TASKS_H
 #define NSACC_SUPPORT_TASKS_H
@@ -13,33 +13,33 @@
 
 namespace nsacc {
 
-/// Threads of one compilation, which ends before a process can fork: they
-/// aren't kept for the next one.
+/// Threads of one compilation. They end with it, before the process can fork,
+/// and aren't kept for the next one.
 class CompilerThreads {
 public:
-  /// So many at most; 0: one for each core.
+  /// Starts at most this many threads; 0: one for each core.
   explicit CompilerThreads(unsigned most = 0);
 
 private:
   friend class Tasks;
 
-  /// None where tasks run on the thread that adds them.
+  /// None if tasks run on the thread that adds them.
   std::unique_ptr<llvm::ThreadPoolInterface> pool;
 };
 
-/// Work that is done side by side. One thread adds tasks and waits.
+/// Work that is done in parallel. One thread adds tasks and waits.
 class Tasks {
 public:
   explicit Tasks(CompilerThreads &threads);
-  /// Waits for what was begun; the rest isn't done.
+  /// Waits for tasks that have begun; the rest isn't done.
   ~Tasks();
 
-  /// The work begins when a thread is free, in the order of adding. Fatal
-  /// errors of LLVM in it are its error. `place` is where it stands in the
+  /// Adds a task. It begins when a thread is free, in the order of adding. A
+  /// fatal error of LLVM in it becomes its error. `place` is its place in the
   /// program.
   void add(size_t place, std::function<llvm::Error()> work);
-  /// Waits for all. Fails with the error of the first place that has one,
-  /// whichever came first; those behind it may not have run.
+  /// Waits for all tasks. Fails with the error of the first place that has one,
+  /// even if another came earlier; tasks at later places may not have run.
   llvm::Error wait();
   /// Whether `wait` would return at once.
   bool isDone() const { return numDone == tasks.size(); }

@@ -11,7 +11,7 @@ namespace nsacc {
 std::string spellBytes(double bytes);
 /// "2.5 us", "1.23 ms"
 std::string spellSeconds(double seconds);
-/// With three digits that count, without a power: "2.50", "137"
+/// With three significant digits, without an exponent: "2.50", "137"
 std::string spellNumber(double number);
 
 } // namespace nsacc

@@ -11,8 +11,8 @@ namespace nsacc {
 llvm::StringRef getVersion();
 /// The version of LLVM and MLIR that nsacc was built with.
 llvm::StringRef getLLVMVersion();
-/// What tells this compiler's code from another's: a hash of the sources that
-/// it was built from, and of LLVM's version.
+/// Identifies this compiler's code: a hash of the sources that it was built
+/// from, and of LLVM's version.
 llvm::StringRef getSourceHash();
 
 } // namespace nsacc

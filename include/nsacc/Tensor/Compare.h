@@ -7,10 +7,10 @@
 
 namespace nsacc {
 
-/// What a tensor holds, in a few numbers.
+/// A tensor's content, in a few numbers.
 struct Summary {
   int64_t elements = 0, nans = 0, infinities = 0;
-  /// Over finite elements; 0 without any.
+  /// Of finite elements; 0 if there are none.
   double min = 0, max = 0, mean = 0;
   /// XXH3 of the elements' bytes in row-major order.
   uint64_t checksum = 0;
@@ -21,21 +21,23 @@ Summary summarize(const Tensor &tensor);
 /// Whether dtype, shape and every bit agree.
 bool haveSameBits(const Tensor &left, const Tensor &right);
 
-/// How far `result` lies from `reference`, element by element.
+/// Differences between `result` and `reference`, element by element.
 struct Difference {
   int64_t elements = 0;
   int64_t differing = 0;
-  /// One is NaN or infinite where the other isn't the same.
+  /// Elements that are NaN or infinite in one tensor and not the same in the
+  /// other.
   int64_t nonFinite = 0;
-  /// Over elements where both are finite.
+  /// Over elements that are finite in both.
   double maxAbs = 0;
   double rms = 0, referenceRms = 0;
 
-  /// rms over the reference's; 0 where nothing differs.
+  /// Root mean square of the difference over that of the reference; 0 if
+  /// nothing differs.
   double getRelativeRms() const;
 };
 
-/// The tensors have one shape.
+/// The tensors must have the same shape.
 Difference compare(const Tensor &result, const Tensor &reference);
 
 } // namespace nsacc

@@ -7,11 +7,12 @@
 
 namespace nsacc {
 
-/// No size is larger, so that sums and products of a few stay in range.
+/// The largest size; sums and products of a few sizes stay in range.
 constexpr int64_t kLargestSize = int64_t(1) << 40;
 
-/// How messages spell sizes: as flags, `--dims B=1,T=[5,7]`, with how to mend
-/// it in a note; or as a mapping of Python or JSON, `{'B': 1, 'T': [5, 7]}`.
+/// Spelling of sizes in messages: as flags, `--dims B=1,T=[5,7]`, with a note
+/// that says how to fix them; or as a mapping of Python or JSON, `{'B': 1, 'T':
+/// [5, 7]}`.
 enum class SizeSyntax { Flags, Mapping };
 
 /// The named dimensions of a kernel's inputs.
@@ -25,7 +26,7 @@ struct NamedDims {
 };
 
 /// Collects sizes as a caller gives them: a number, or the lengths of a ragged
-/// dimension's rows. Numbers may come as text.
+/// dimension's rows. Numbers may be strings.
 class GivenSizes {
 public:
   GivenSizes(const Signature &signature, SizeSyntax syntax);
@@ -47,8 +48,9 @@ private:
   DimSizes sizes;
 };
 
-/// The sizes of all inputs, of which none is given: fails where `known` lacks
-/// some, and names them all. `what` is of one call's sizes, "an explanation".
+/// The sizes of all inputs, none of which is given as a tensor: fails if
+/// `known` lacks some, and names them all. `what` needs one call's sizes, "an
+/// explanation".
 llvm::Expected<DimSizes> bindAllSizes(const Signature &signature,
                                       DimSizes known, const llvm::Twine &what,
                                       SizeSyntax syntax);

@@ -7,8 +7,8 @@
 
 namespace nsacc {
 
-/// Fails where inputs and results take more than the machine's memory: it would
-/// kill the process without a word.
+/// Fails if inputs and results take more than the machine's memory: the system
+/// would kill the process without a message.
 llvm::Error checkMemory(const Signature &signature, const DimSizes &sizes);
 
 } // namespace nsacc

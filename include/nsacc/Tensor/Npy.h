@@ -10,8 +10,8 @@ namespace nsacc {
 
 /// Reads a .npy file of format 1.0 to 3.0: little-endian booleans, i4, i8, f2,
 /// f4, f8 and bf16, in C or Fortran order. NumPy has no bf16: `np.save` of an
-/// array of ml_dtypes.bfloat16 writes two opaque bytes each ("<V2"), which is
-/// read as bf16 here.
+/// array of ml_dtypes.bfloat16 writes elements of two opaque bytes ("<V2"),
+/// which are read as bf16.
 llvm::Expected<Tensor> readNpy(llvm::StringRef path);
 
 /// Writes a .npy file of format 1.0 in C order, whole or not at all. bf16

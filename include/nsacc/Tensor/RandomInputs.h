@@ -7,8 +7,8 @@
 
 namespace nsacc {
 
-/// Random numbers that depend on a seed, an input's name and a counter alone,
-/// by integer arithmetic: the same bits on every machine and in any language.
+/// Random numbers that depend only on a seed, an input's name and a counter, by
+/// integer arithmetic: every machine and any language computes the same bits.
 /// Modulo 2^64, with
 ///
 ///   mix(z) = z ^= z >> 30; z *= 0xbf58476d1ce4e5b9;
@@ -37,19 +37,20 @@ private:
 /// An input of the shape that `sizes` gives: reals are standard normal, rounded
 /// to the input's type; booleans 0 or 1; integers uniform over the input's
 /// domain. Indices of blocks are distinct, ascending and padded with -1.
-/// Offsets are those of `sizes`. Fails for integers whose domain isn't known.
+/// Offsets come from `sizes`. Fails for integers whose domain isn't known.
 llvm::Expected<Tensor> makeRandomInput(const Argument &argument,
                                        const DimSizes &sizes, uint64_t seed);
 
-/// How lists of blocks are drawn.
+/// Options for drawing lists of blocks.
 struct ListStyle {
-  /// The part of a list that those of one run of `kRun` have in common.
+  /// The share of a list that all lists of one run of `kRun` have in common.
   double agreement = 0;
   static constexpr int64_t kRun = 32;
-  /// The dimension along which lists follow each other, and that of queries.
+  /// The dimension along which lists follow each other, and the dimension of
+  /// queries.
   std::string lists = {}, queries = {};
-  /// Queries of a list, each of which sees no key behind its own place, where
-  /// the last query is at the last key; 0: they see all keys.
+  /// Queries of a list. Each sees no key after its position, and the last query
+  /// is at the last key; 0: they see all keys.
   int64_t causalQueries = 0;
 };
 

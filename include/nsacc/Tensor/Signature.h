@@ -38,15 +38,16 @@ llvm::StringRef getName(Dim::Tail tail);
 /// The dimension as programs and messages spell it ("HQ", "ragged T", …).
 std::string toString(const Dim &dim);
 
-/// The integers that an input may hold, where the program says so.
+/// The integers that an input may hold, if the program says so.
 struct Domain {
   enum class Kind {
     Range, ///< low <= value <= high
-    /// An index of the blocks of `block` tokens of `of`; -1 pads. Of lists
-    /// behind each other: along dimension `rows`; else in the last one.
+    /// An index of the blocks of `block` tokens of `of`; -1 is padding. If
+    /// lists are stored one after the other: along dimension `rows`; else in
+    /// the last one.
     Blocks,
-    /// Bounds of lists along dimension `rows`, with at most `high` of the
-    /// entries of dimension `of` each.
+    /// Bounds of lists along dimension `rows`. A list has at most `high` of the
+    /// entries of dimension `of`.
     Offsets
   };
   Kind kind = Kind::Range;
@@ -59,9 +60,9 @@ struct Domain {
 struct Argument {
   std::string name;
   DType dtype = DType::BF16;
-  /// In the order that the program declares.
+  /// In the order of the program's declaration.
   std::vector<Dim> dims;
-  /// Of integer inputs: known for a selection's indices, offsets and count.
+  /// Integer inputs: known for a selection's indices, offsets and count.
   std::optional<Domain> domain;
 
   bool isOffsets() const {
@@ -82,19 +83,19 @@ struct Multiple {
   Reason reason = Reason::Groups;
 };
 
-/// Groups of `tokens` neighbouring tokens of a batch row have one row of
-/// indices each: dimension `groups` has one for each group of dimension `of`.
+/// Groups of `tokens` neighbouring tokens of a batch row share one row of
+/// indices: dimension `groups` has one for each group of dimension `of`.
 struct TokenGroups {
-  std::string tensor; ///< as messages name it
+  std::string tensor; ///< name in messages
   Dim groups, of;
   int64_t tokens;
-  bool areOffsets = false; ///< of lists, one more than there are groups
+  bool areOffsets = false; ///< offsets of lists, one more than there are groups
 };
 
-/// Scores that were handed in have an entry for each block: dimension `entries`
-/// is as long as `blocks`.
+/// Scores that are given as an input have an entry for each block: dimension
+/// `entries` is as long as `blocks`.
 struct BlockScores {
-  std::string tensor; ///< as messages name it
+  std::string tensor; ///< name in messages
   Dim entries, blocks;
 };
 
@@ -105,22 +106,22 @@ struct RowTable {
   bool operator==(const RowTable &other) const = default;
 };
 
-/// Dimension `dim` of input `tensor`, a dense one of a ragged kernel, is read
-/// with places in a row of ragged dimension `tokens`: all rows read its first
-/// entries.
+/// Dimension `dim` of input `tensor`, a dense one of a ragged kernel, is
+/// indexed by positions in a row of ragged dimension `tokens`: all rows read
+/// its first entries.
 struct PositionTable {
   std::string tensor, dim, tokens;
   bool operator==(const PositionTable &other) const = default;
 };
 
-/// What an attention's dimensions stand for, where all have names.
+/// An attention's dimensions by their meaning, if all have names.
 struct AttentionDims {
   std::string queries, keys, queryHeads, keyHeads;
-  /// Its mask shows no key to queries in front of all keys.
+  /// Its mask shows no key to queries that come before all keys.
   bool isCausal = false;
 };
 
-/// What a caller must know of a kernel. Plain data, so that packages and the
+/// A kernel's interface for callers. Plain data, so that packages and the
 /// runtime can hold it without MLIR.
 struct Signature {
   std::string kernel;
@@ -133,12 +134,13 @@ struct Signature {
   std::vector<RowTable> rowTables;
   std::vector<PositionTable> positionTables;
   std::vector<AttentionDims> attentions;
-  /// Whether the program marks which dimensions are heads. Packages don't tell.
+  /// Whether the program marks which dimensions are heads. Packages don't store
+  /// it.
   bool marksHeads = false;
 };
 
-/// Sizes of named dimensions. For a ragged dimension: its packed size; the
-/// offsets of its rows stand in `offsets`.
+/// Sizes of named dimensions. A ragged dimension has its packed size here, and
+/// the offsets of its rows in `offsets`.
 struct DimSizes {
   llvm::StringMap<int64_t> sizes;
   llvm::StringMap<std::vector<int64_t>> offsets;
@@ -147,30 +149,29 @@ struct DimSizes {
 
 /// Binds every named dimension from the inputs and checks ranks, dtypes, equal
 /// names, multiples, token groups, block scores, tables of rows and offsets.
-/// Messages name
-/// inputs and dimensions as the program does.
+/// Messages name inputs and dimensions as the program does.
 llvm::Expected<DimSizes> bindDimensions(const Signature &signature,
                                         llvm::ArrayRef<Tensor> inputs);
 
-/// As bindDimensions, where some inputs are still missing (null): starts from
-/// `known` sizes and leaves what nothing tells without a size.
+/// Binds dimensions while some inputs are still missing (null): starts from
+/// `known` sizes and leaves dimensions that no input determines without a size.
 llvm::Expected<DimSizes>
 bindKnownDimensions(const Signature &signature,
                     llvm::ArrayRef<const Tensor *> inputs, DimSizes known);
 
 /// Says why sizes suggest that tensors have tokens and heads in another order
-/// than the program: causal attentions with more queries than keys; as many
-/// heads of keys as of queries and fewer tokens, where the heads are more than
-/// 128, or 64 and more with more queries than keys; or, where the program
-/// doesn't mark its heads, more than 32 heads of keys, twice as many as there
-/// are queries and as many keys. Says it of tables, too, that hold packed
-/// tokens, by their size, where each row reads them from the first entry on.
-/// Empty where sizes suggest nothing.
+/// than the program. The signs are: causal attentions with more queries than
+/// keys; as many heads of keys as of queries and fewer tokens, if there are
+/// more than 128 heads, or at least 64 and more queries than keys; or, if the
+/// program doesn't mark its heads, more than 32 heads of keys, twice as many as
+/// there are queries and as many keys. Also reports tables whose size suggests
+/// that they hold packed tokens, although each row reads them from the first
+/// entry on. Empty if sizes suggest nothing.
 std::string describeOddSizes(const Signature &signature, const DimSizes &sizes);
 
-/// The shape of an input or a result under `sizes`. Fails where a name has no
-/// size. Pooled keys or blocks of a ragged dimension whose rows aren't packed
-/// (the last dimension of an importance) are as many as the longest row has.
+/// The shape of an input or a result under `sizes`. Fails if a name has no
+/// size. For pooled keys or blocks of a ragged dimension whose rows aren't
+/// packed (the last dimension of an importance), the size is the longest row's.
 llvm::Expected<std::vector<int64_t>> getShape(const Argument &argument,
                                               const DimSizes &sizes);
 

@@ -7,10 +7,10 @@
 
 namespace nsacc {
 
-/// All that is in a signature, on one line.
+/// The whole signature as JSON, on one line.
 std::string writeSignature(const Signature &signature);
-/// Fails where the text isn't what writeSignature makes. Names may be of
-/// dimensions that no input has.
+/// Fails if writeSignature can't have made the text. Names may be of dimensions
+/// that no input has.
 llvm::Expected<Signature> readSignature(llvm::StringRef text);
 
 } // namespace nsacc

@@ -35,7 +35,7 @@ public:
 
   /// A zero-filled, contiguous (row-major) tensor.
   static Tensor zeros(DType dtype, llvm::ArrayRef<int64_t> shape);
-  /// Memory of somebody else, kept alive by `owner`.
+  /// Memory that another object owns, kept alive by `owner`.
   static Tensor borrow(void *data, DType dtype, llvm::ArrayRef<int64_t> shape,
                        llvm::ArrayRef<int64_t> strides,
                        std::shared_ptr<void> owner);
@@ -50,7 +50,8 @@ public:
   /// The same memory with dimensions in another order: dimension i of the view
   /// is this tensor's dimension order[i].
   Tensor permute(llvm::ArrayRef<int64_t> order) const;
-  /// The opposite: dimension order[i] of the view is this tensor's dimension i.
+  /// The inverse of permute: dimension order[i] of the view is this tensor's
+  /// dimension i.
   Tensor permuteBack(llvm::ArrayRef<int64_t> order) const;
   /// The same bits in row-major order: this tensor, or a copy.
   Tensor toContiguous() const;

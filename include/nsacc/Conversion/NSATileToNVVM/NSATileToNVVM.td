@@ -18,8 +18,8 @@ def ConvertNSATileToNVVM : Pass<"convert-nsatile-to-nvvm", "::mlir::ModuleOp"> {
     a program that raises lets the next one start at once: the GPU starts the repair's blocks while the
     last tiles are computed.
 
-    Assumes that tiles have layouts (`nsatile-assign-layouts`). Plans are dropped: a
-    runtime has read them before.
+    Assumes that tiles have layouts (`nsatile-assign-layouts`). Drops plans:
+    they must have been read before this pass.
 
     Before and after:
 

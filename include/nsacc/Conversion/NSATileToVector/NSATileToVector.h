@@ -8,7 +8,7 @@
 
 namespace nsacc {
 
-/// Attribute of the resulting functions: bytes of stack that they take.
+/// Attribute of the resulting functions: bytes of stack that a call takes.
 constexpr llvm::StringLiteral kScratchBytesAttrName = "nsacc.scratch_bytes";
 /// Attribute of the resulting functions: the type of the largest buffer on
 /// their stack.

@@ -6,14 +6,14 @@ include "mlir/Pass/PassBase.td"
 def ConvertNSATileToVector : Pass<"convert-nsatile-to-vector", "::mlir::ModuleOp"> {
   let summary = "Turn tile programs into functions with loops over vectors";
   let description = [{
-    Each `nsatile.program` becomes a function over the same arguments and the three
-    indices of its grid point. Tiles become buffers in the function's frame, or
-    nothing: elementwise code is computed, vector by vector, where it is read
-    (docs/Rationale/NSATileToVector.md). `nsacc.scratch_bytes` tells how much
-    of the stack a program takes.
+    Each `nsatile.program` becomes a function over the same arguments and the
+    three indices of its grid point. Tiles become buffers in the function's
+    frame, or no buffer at all: elementwise code is computed, vector by vector,
+    where its values are read (docs/Rationale/NSATileToVector.md).
+    `nsacc.scratch_bytes` holds the bytes of stack that a program takes.
 
-    Assumes that a program's arguments don't overlap where one is written. Plans
-    are dropped: a runtime has read them before.
+    Assumes that a program's arguments don't overlap where one is written. Drops
+    plans: they must have been read before this pass.
 
     Before and after:
 

@@ -31,9 +31,10 @@ struct Options {
   std::string plan;
   /// Names of dimensions, and sizes to check; may be null.
   const Signature *signature = nullptr;
-  /// Threads that compile programs side by side, at most; 0: one for each core.
+  /// The most threads that compile programs at the same time; 0: one for each
+  /// core.
   unsigned threads = 0;
-  /// Where the time of the phases is counted; may be null.
+  /// Counts the time of the phases; may be null.
   mlir::TimingScope *timing = nullptr;
   /// Called with the lowering's pass manager before it runs; may be empty.
   std::function<void(mlir::PassManager &, mlir::ModuleOp)> preparePasses;
@@ -45,17 +46,16 @@ using Usage = rt::HostUsage;
 /// Compiled programs and their plan. Runs may overlap.
 class Executable {
 public:
-  /// Inputs, then results: what programs write to.
+  /// Inputs, then results, which programs write to.
   llvm::ArrayRef<rt::Parameter> getParameters() const {
     return module.getPackage().parameters;
   }
-  /// Stack that one program takes at most.
+  /// The most stack that one program takes.
   int64_t getScratchBytes() const {
     return module.getPackage().variants.front().targets.front().stackBytes;
   }
-  /// Runs the plan on inputs and results in the order of its parameters. What
-  /// it computes doesn't depend on the number of threads. A run that is
-  /// interrupted fails.
+  /// Runs the plan on inputs and results in the order of its parameters. The
+  /// results don't depend on the number of threads. An interrupted run fails.
   llvm::Error run(llvm::ArrayRef<Tensor> tensors,
                   const RunOptions &options = {}, Usage *usage = nullptr) const;
 
@@ -67,43 +67,45 @@ private:
   mutable rt::HostModule module;
 };
 
-/// Code of this process's processor, of `compileToPackage` or of a file.
+/// Loads code for this process's processor, from `compileToPackage` or a file.
 llvm::Expected<std::unique_ptr<Executable>> load(rt::Package package);
 
-/// Compiles a module of programs and a plan to a package of one variant, and
-/// leaves it as it is. What is wrong with the module is told by diagnostics,
-/// too.
+/// Compiles a module of programs and a plan to a package of one variant.
+/// Doesn't change the module. Problems of the module are also reported as
+/// diagnostics.
 llvm::Expected<rt::Package> compileToPackage(mlir::ModuleOp module,
                                              const Options &options);
 
-/// Writes that code as assembly, for people to read.
+/// Writes the code as assembly, for people to read.
 llvm::Expected<std::string> compileToAssembly(mlir::ModuleOp module,
                                               const Options &options);
 
-/// The package of a module, loaded.
+/// Compiles a module and loads the package.
 llvm::Expected<std::unique_ptr<Executable>> compile(mlir::ModuleOp module,
                                                     const Options &options);
 
-/// The levels of processors that packages have code for, the best first.
+/// The levels of processors that packages have code for, the best one first.
 llvm::ArrayRef<llvm::StringLiteral> getPackageLevels();
-/// Whether the options are those of a level, whose code others can look for.
+/// Whether the options are those of a level; other processes can look up such
+/// code.
 bool isLevel(const Options &options);
 
-/// What code of these options depends on beside the program: the processor and
-/// the stack of its threads.
+/// The processor's properties that code of these options depends on: the
+/// processor and the stack of its threads.
 std::string describeProcessor(const Options &options);
 
-/// Fails with NoRoomError where the stack is too small for a program's tiles,
-/// and where these can't be vectors. Leaves the module as it is.
+/// Fails with NoRoomError if the stack is too small for a program's tiles; also
+/// fails if the tiles can't be vectors. Doesn't change the module.
 llvm::Error checkRoom(mlir::ModuleOp module, const Options &options);
 
-/// Registers what lowering to LLVM needs with a context's registry.
+/// Registers the dialects and interfaces that lowering to LLVM needs.
 void registerLowering(mlir::DialectRegistry &registry);
-/// Tile programs to vectors of `vectorBits`, and what of them is on the stack.
+/// Lowers tile programs to vectors of `vectorBits`, with their tiles on the
+/// stack.
 void buildVectorPipeline(mlir::OpPassManager &passes, unsigned vectorBits);
-/// Tile programs to the LLVM dialect, for vectors of `vectorBits`.
+/// Lowers tile programs to the LLVM dialect, for vectors of `vectorBits`.
 void buildLoweringPipeline(mlir::OpPassManager &passes, unsigned vectorBits);
-/// The same, as the pipeline `nsacc-cpu-lowering`.
+/// Registers the lowering as the pipeline `nsacc-cpu-lowering`.
 void registerLoweringPipeline();
 
 } // namespace nsacc::cpu

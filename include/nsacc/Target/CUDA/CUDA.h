@@ -25,49 +25,49 @@ namespace nsacc::cuda {
 struct Options {
   explicit Options(gpu::Device device) : device(std::move(device)) {}
 
-  /// What code is made for.
+  /// The GPU that code is made for.
   gpu::Device device;
-  /// Machine code, too, where ptxas is found: among these, on the PATH, or in
-  /// the usual place.
+  /// Make machine code, too, if ptxas is found: among these, on the PATH, or in
+  /// its usual place.
   bool assemble = true;
-  /// Where ptxas can't be asked, there is no machine code, and the report says
-  /// why; otherwise that is an error.
+  /// If ptxas can't be asked, leave machine code out and say why in the report;
+  /// if false, that is an error.
   bool mayLackMachineCode = false;
   std::vector<std::string> ptxas;
-  /// All kernels stand in one image, not each in its own.
+  /// Put all kernels into one image, instead of one image each.
   bool isOneImage = false;
-  /// What ptxas says of the kernels; may be null.
+  /// Receives the reports of ptxas on the kernels; may be null.
   AssemblerReport *report = nullptr;
   /// Names of dimensions, and sizes to check; may be null.
   const Signature *signature = nullptr;
-  /// Where the time of the phases is counted; may be null.
+  /// Counts the time of the phases; may be null.
   mlir::TimingScope *timing = nullptr;
   /// Called with the lowering's pass manager before it runs; may be empty.
   std::function<void(mlir::PassManager &, mlir::ModuleOp)> preparePasses;
 };
 
-/// Fails with NoRoomError where shared memory is too small for a program's
-/// tiles, and where the module can't be lowered. Leaves it as it is.
+/// Fails with NoRoomError if shared memory is too small for a program's tiles;
+/// also fails if the module can't be lowered. Doesn't change the module.
 llvm::Error checkRoom(mlir::ModuleOp module, const Options &options);
 
-/// What a package says of a plan whose programs were lowered, without images.
-/// What can't be packed is told by diagnostics.
+/// The package of a plan whose programs were lowered, without images. Problems
+/// are reported as diagnostics.
 mlir::FailureOr<rt::Package> packPlan(nsatile::PlanOp plan,
                                       const Options &options);
 
 /// A package whose kernels are being compiled.
 class Compilation {
 public:
-  /// Lowers the only plan of a module, which is left as it is. From there its
-  /// kernels are compiled on `threads`, each to PTX and, if ptxas is there,
-  /// machine code. What the options point to lives as long as this.
+  /// Lowers the only plan of a module, without changing the module. Then
+  /// compiles its kernels on `threads`, each to PTX and, if ptxas is there,
+  /// machine code. Objects that the options point to must outlive this one.
   static llvm::Expected<std::unique_ptr<Compilation>>
   start(mlir::ModuleOp module, const Options &options,
         CompilerThreads &threads);
   virtual ~Compilation() = default;
 
-  /// Waits for them. To be called once. Fails with the first kernel's error, in
-  /// the order of the program.
+  /// Waits for the kernels. Call it once. Fails with the first kernel's error,
+  /// in the order of the program.
   virtual llvm::Expected<rt::Package> finish() = 0;
 };
 

@@ -12,11 +12,11 @@ class OpPassManager;
 
 namespace nsacc::cuda {
 
-/// What the passes need to know of dialects.
+/// Registers the dialects and interfaces that the passes need.
 void registerLowering(mlir::DialectRegistry &registry);
-/// Layouts, and what else a GPU needs of tile programs.
+/// Assigns layouts and prepares tile programs for a GPU.
 void buildTilePipeline(mlir::OpPassManager &passes, const gpu::Device &device);
-/// From there to kernels in the LLVM dialect.
+/// Lowers the result to kernels in the LLVM dialect.
 void buildKernelPipeline(mlir::OpPassManager &passes,
                          const gpu::Device &device);
 

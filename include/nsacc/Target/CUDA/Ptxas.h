@@ -13,30 +13,31 @@
 
 namespace nsacc::cuda {
 
-/// What ptxas says of a kernel.
+/// The report of ptxas on a kernel.
 struct KernelReport {
   std::string kernel;
   unsigned registers = 0;
   unsigned spillStoreBytes = 0, spillLoadBytes = 0, stackBytes = 0;
   unsigned sharedBytes = 0, barriers = 0;
 
-  /// Bytes of each thread's that are stored for want of registers and loaded
-  /// again. Six registers that wait in memory, a row's sums during a product
-  /// for instance, are no loss that smaller tiles would make good: 0.
+  /// Bytes of each thread that are stored and loaded again because registers
+  /// run out. 0 up to six registers: a row's sums may wait in memory during a
+  /// product, for instance, and smaller tiles wouldn't avoid that.
   unsigned getSpilledBytes() const;
 };
 
 struct AssemblerReport {
   std::vector<KernelReport> kernels;
-  /// Warnings and advice, among them the C75.. lines that tell of products that
-  /// don't overlap; each on one line, as ptxas wrote it.
+  /// Warnings and advice, each on one line, as ptxas wrote it. Lines C75..
+  /// report products that don't overlap.
   std::vector<std::string> warnings;
-  /// Why it wasn't asked about some kernel, though it is there; empty: it was.
+  /// Why ptxas wasn't asked about some kernel, though it is there; empty if it
+  /// was.
   std::string notAsked;
 
-  /// Why code is right but slow: registers that a kernel keeps in memory, but
-  /// for a few, and lines C7500 to C7599, where ptxas serializes products.
-  /// `names` says what kernels are in the program.
+  /// Why code is right but slow: registers that a kernel keeps in memory, apart
+  /// from a few, and lines C7500 to C7599, where ptxas serializes products.
+  /// `names` gives the kernels' names in the program.
   std::vector<std::string>
   getLosses(const llvm::StringMap<std::string> &names = {}) const;
 };
@@ -46,17 +47,18 @@ struct MachineCode {
   AssemblerReport report;
 };
 
-/// Where ptxas is: the first of `candidates` that can be run (empty ones don't
-/// count), else the PATH's, else that of a CUDA toolkit in its usual place.
+/// The path of ptxas: the first of `candidates` that can be run (empty ones
+/// don't count), else the one on the PATH, else the one in a CUDA toolkit's
+/// usual place.
 std::optional<std::string> findPtxas(llvm::ArrayRef<std::string> candidates);
 
-/// What tells the ptxas that compilations with these candidates use from
-/// others, without running it.
+/// Identifies the ptxas that compilations with these candidates use, without
+/// running it.
 std::string identifyPtxas(llvm::ArrayRef<std::string> candidates);
 
 enum class Effort {
-  Short, ///< instructions stay about where they are
-  Full,  ///< ptxas's own choice
+  Short, ///< instructions mostly keep their order
+  Full,  ///< the default of ptxas
 };
 
 /// ptxas can't be asked: it doesn't run, or there is no place for its files.
@@ -75,13 +77,13 @@ private:
   std::string text;
 };
 
-/// Runs ptxas. Fails with what it says is wrong, or with NotAskedError; none
-/// where it is too old to know the architecture.
+/// Runs ptxas. Fails with its error message, or with NotAskedError; none if it
+/// is too old to know the architecture.
 llvm::Expected<std::optional<MachineCode>>
 assemble(llvm::StringRef ptxas, llvm::StringRef ptx,
          llvm::StringRef architecture, Effort effort = Effort::Full);
 
-/// Reads what `ptxas -v` writes.
+/// Reads the output of `ptxas -v`.
 AssemblerReport parseReport(llvm::StringRef text);
 
 } // namespace nsacc::cuda

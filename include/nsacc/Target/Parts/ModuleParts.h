@@ -18,17 +18,17 @@ class Module;
 namespace nsacc {
 
 /// A module of LLVM IR whose functions don't call each other, as bytes, so that
-/// threads can compile its functions, each in a context of its own. The
-/// optimizer sees the order of uses, so that is kept: a function's code doesn't
-/// depend on what is read with it.
+/// threads can compile its functions, each in its own context. The optimizer
+/// sees the order of uses, so the order is kept: a function's code doesn't
+/// depend on the other functions that are read with it.
 class ModuleParts {
 public:
   explicit ModuleParts(const llvm::Module &module);
 
   /// The functions that have a body, in the module's order.
   llvm::ArrayRef<std::string> getFunctions() const { return functions; }
-  /// Their numbers, those with more instructions first: threads that begin with
-  /// them end together.
+  /// Indices of the functions, with the most instructions first, so that
+  /// threads end at about the same time.
   std::vector<size_t> getLongestFirst() const;
   /// The module with these functions alone. Any thread may call it.
   llvm::Expected<std::unique_ptr<llvm::Module>>

@@ -14,9 +14,9 @@ class PlanOp;
 namespace nsacc {
 
 struct PlanOptions {
-  /// Who can't run what isn't read: "the CPU target".
+  /// The reader's name in messages: "the CPU target".
   llvm::StringRef target;
-  /// Dimensions of a buffer at most; none: any number.
+  /// The most dimensions of a buffer; none: any number.
   std::optional<int64_t> maxRank = {};
   /// Names of dimensions, and sizes to check; may be null.
   const Signature *signature = nullptr;
@@ -28,13 +28,13 @@ struct KernelPlan {
   rt::Plan plan;
 };
 
-/// Reads a plan. What the target can't run is told by diagnostics. Launches
-/// stand in the order of their ops, without what is of a GPU.
+/// Reads a plan. Ops that the target can't run are reported as diagnostics.
+/// Launches are in the order of their ops, without the GPU's fields.
 mlir::FailureOr<KernelPlan> readPlan(nsatile::PlanOp plan,
                                      const PlanOptions &options);
 
-/// What the programs of a lowered module can fail for, as
-/// convert-nsatile-to-vector numbers it.
+/// The assertions of a lowered module's programs, as convert-nsatile-to-vector
+/// numbers them.
 std::vector<rt::Assertion> readAssertions(mlir::ModuleOp module);
 
 } // namespace nsacc
