@@ -113,7 +113,7 @@ AssertionNeed nsacc::nsa::getAssertionNeedWithin(Value value,
   SmallVector<Value> open = {value};
   while (!open.empty()) {
     Operation *op = open.pop_back_val().getDefiningOp();
-    // Code uses a value more than once: `x mod n` does.
+    // Code may use a value more than once: `x mod n` does.
     if (!op || !seen.insert(op).second)
       continue;
     greatest = std::max(greatest, getAssertionNeed(op, places));

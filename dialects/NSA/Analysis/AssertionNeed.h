@@ -7,8 +7,8 @@
 
 namespace nsacc::nsa {
 
-/// What the arguments of a region of scalar code stand for: indices of rows and
-/// keys, below the sizes of these dimensions (null: of none).
+/// Meanings of the arguments of a region of scalar code: indices of rows and
+/// keys, each with the dimension that bounds it (null: none).
 struct ScalarPlaces {
   mlir::Value batchRow, head, token, position, key;
   mlir::Attribute batchDim, headDim, tokenDim, positionDim, keyDim;
@@ -24,7 +24,7 @@ struct ScalarPlaces {
 /// Whether an op of scalar code needs an assertion that it has a value.
 enum class AssertionNeed {
   Never,
-  AtNegativePositions, ///< only for queries in front of the first key
+  AtNegativePositions, ///< only for queries before the first key
   Always
 };
 
@@ -32,10 +32,10 @@ enum class AssertionNeed {
 AssertionNeed getIndexNeed(mlir::Value operand, mlir::Attribute dim,
                            const ScalarPlaces &places);
 
-/// Integer divisions whose divisor may be 0.
+/// Whether the divisor of an integer division may be 0.
 bool mayDivideByZero(mlir::Operation *op);
 
-/// Of a table read or an integer division; of all else it is Never.
+/// The need of a table read or an integer division; Never for other ops.
 AssertionNeed getAssertionNeed(mlir::Operation *op, const ScalarPlaces &places);
 
 /// The greatest need of the ops that compute `value`.

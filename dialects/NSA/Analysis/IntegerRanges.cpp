@@ -1,4 +1,4 @@
-//===- IntegerRanges.cpp - What integers of scalar code can be ------------===//
+//===- IntegerRanges.cpp - Ranges of integers in scalar code --------------===//
 
 #include "NSA/Analysis/IntegerRanges.h"
 #include "NSA/IR/NSAOps.h"
@@ -17,7 +17,7 @@ static ConstantIntRanges between(const APInt &least, const APInt &most) {
   return ConstantIntRanges::fromSigned(least, most);
 }
 
-/// What elements of a tensor are as integers of scalar code; nothing for reals.
+/// The range of a tensor's elements as integers of scalar code; none for reals.
 static std::optional<ConstantIntRanges> getElements(Type elementType,
                                                     unsigned width) {
   auto integer = dyn_cast<IntegerType>(elementType);
@@ -45,7 +45,7 @@ Value nsacc::nsa::getModuloProduct(Operation *op) {
   return product;
 }
 
-/// The dimension that an argument is an index of a key in; null for others.
+/// The dimension whose keys an argument indexes; null for other arguments.
 static Attribute getKeyDim(BlockArgument argument) {
   Region *region = argument.getOwner()->getParent();
   if (argument != region->getArguments().back())
@@ -63,8 +63,8 @@ static Attribute getKeyDim(BlockArgument argument) {
   return key.getDims()[key.isRagged() ? 0 : 1];
 }
 
-/// The tokens from one window or block to the next, if there are no more of
-/// them than the tokens give.
+/// The tokens from one window or block to the next, if the number of entries
+/// follows from the number of tokens.
 static int64_t getStride(Attribute dim) {
   if (auto blocks = dyn_cast_if_present<BlocksDimAttr>(dim))
     return blocks.getBlock();

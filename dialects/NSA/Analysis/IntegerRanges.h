@@ -1,4 +1,4 @@
-//===- IntegerRanges.h - What integers of scalar code can be ----*- C++ -*-===//
+//===- IntegerRanges.h - Ranges of integers in scalar code ------*- C++ -*-===//
 
 #ifndef NSA_ANALYSIS_INTEGERRANGES_H
 #define NSA_ANALYSIS_INTEGERRANGES_H
@@ -8,23 +8,23 @@
 
 namespace nsacc::nsa {
 
-/// The numbers that the integers of a region of scalar code have in all runs
-/// whose sizes are below 2^sizeBits. Arithmetic is that of 64 bits: what may
-/// wrap around may be any number.
+/// The ranges of integers in a region of scalar code, over all runs whose sizes
+/// are below 2^sizeBits. Arithmetic has 64 bits: a result that may wrap around
+/// may be any number.
 class IntegerRanges {
 public:
   explicit IntegerRanges(unsigned sizeBits) : sizeBits(sizeBits) {}
 
-  /// Of an index, or an integer of any width.
+  /// The range of an index, or of an integer of any width.
   mlir::ConstantIntRanges get(mlir::Value value);
-  /// Whether the value can be told from none of the 64-bit numbers, as that of
-  /// arithmetic that may wrap around.
+  /// Whether the value may be any 64-bit number, for instance because its
+  /// arithmetic may wrap around.
   bool isUnknown(mlir::Value value);
   /// Whether all numbers are signed ones of `bits` bits.
   bool fits(mlir::Value value, unsigned bits);
-  /// Whether all numbers are nearer to 0 than `limit`.
+  /// Whether the absolute value of all numbers is below `limit`.
   bool isWithin(mlir::Value value, int64_t limit);
-  /// Whether that is so for `lhs - rhs`.
+  /// Whether `lhs - rhs` fits.
   bool differenceFits(mlir::Value lhs, mlir::Value rhs, unsigned bits);
 
 private:

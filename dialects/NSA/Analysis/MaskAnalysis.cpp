@@ -1,4 +1,4 @@
-//===- MaskAnalysis.cpp - Which keys a mask lets a query see --------------===//
+//===- MaskAnalysis.cpp - Keys that a mask lets a query see ---------------===//
 
 #include "NSA/Analysis/MaskAnalysis.h"
 #include "NSA/Analysis/IntegerRanges.h"
@@ -17,16 +17,17 @@ using namespace nsacc::nsa;
 
 namespace {
 
-/// More conjunctions than this are not worth a loop each.
+/// With more conjunctions than this, a loop for each isn't worthwhile.
 constexpr size_t kMaxIntervals = 8;
 
-/// Sizes of what fits a machine are below 2^kSizeBits. The mask's integers have
-/// 64 bits and wrap around, those of the analysis are numbers: it leaves alone
-/// what may go beyond 2^kMostBits, which leaves room for the bounds of it.
+/// Sizes that fit a machine are below 2^kSizeBits. The mask's integers have 64
+/// bits and wrap around, while the analysis computes with exact numbers: it
+/// skips expressions that may exceed 2^kMostBits, which leaves room for their
+/// bounds.
 constexpr unsigned kSizeBits = 40, kMostBits = 58;
 
-/// Longer expressions are left alone, too: MLIR looks at all their parts
-/// whenever it makes one of them, and parts of parts of `x mod n` are many.
+/// Longer expressions are skipped, too: MLIR visits all their parts whenever it
+/// makes one of them, and the nested parts of `x mod n` are many.
 constexpr int64_t kMostParts = 128;
 
 /// Arguments of a mask region.
@@ -35,8 +36,8 @@ enum MaskArgument { kBatchRow, kHead, kQueryRow, kPosition, kKey };
 /// The mask in disjunctive normal form: a union of intervals.
 using Union = SmallVector<KeyInterval, 2>;
 
-/// An integer of a mask: an affine expression, null where there is none, or the
-/// least or greatest of others.
+/// An integer of a mask: an affine expression, null if it isn't one, or the
+/// least or greatest of several integers.
 struct Choice {
   enum class Kind { Affine, Least, Greatest };
   Kind kind = Kind::Affine;
@@ -46,8 +47,8 @@ struct Choice {
   bool isKnown() const { return kind == Kind::Affine && expr; }
 };
 
-/// i is d0 and j is d1 while a comparison is taken apart; no result mentions
-/// d1.
+/// While a comparison is taken apart, i is d0 and j is d1. Results don't
+/// mention d1.
 class MaskAnalyzer {
 public:
   MaskAnalyzer(Region &mask, const ScalarPlaces &places, StringRef queryDim,
@@ -69,7 +70,7 @@ private:
   /// or if it may wrap around.
   AffineExpr toAffine(Value value);
   AffineExpr computeAffine(Value value);
-  /// Those that stand in several places count for each.
+  /// Number of parts. A part that occurs several times counts each time.
   int64_t countParts(AffineExpr expr);
   AffineExpr argumentToAffine(BlockArgument argument);
 
@@ -100,7 +101,7 @@ private:
   static Union inexact(Union intervals);
   static Union conjoin(const Union &lhs, const Union &rhs);
   static Union disjoin(Union lhs, const Union &rhs);
-  /// One interval where one is of all keys.
+  /// The union of both. One interval if one side contains all keys.
   static Union either(Union lhs, const Union &rhs);
 
   Region &mask;
@@ -217,7 +218,7 @@ AffineExpr MaskAnalyzer::computeAffine(Value value) {
                                       : lhs.ceilDiv(rhsConstant.getValue());
 }
 
-/// How many expressions there are to choose from.
+/// Number of affine expressions in a choice.
 static size_t countAlternatives(const Choice &choice) {
   size_t count = choice.kind == Choice::Kind::Affine;
   for (const Choice &part : choice.parts)
@@ -225,8 +226,8 @@ static size_t countAlternatives(const Choice &choice) {
   return count;
 }
 
-/// A monotone function of a choice: one that falls makes the greatest the
-/// least.
+/// Applies a monotone function to a choice. A decreasing one turns the greatest
+/// into the least.
 static Choice apply(Choice choice, bool falls,
                     function_ref<AffineExpr(AffineExpr)> function) {
   if (choice.expr)
@@ -257,7 +258,7 @@ Choice MaskAnalyzer::computeChoice(Value value) {
       !op->getOperand(0).getType().isIndex())
     return {};
   Choice lhs = toChoice(op->getOperand(0)), rhs = toChoice(op->getOperand(1));
-  // |x| is max(x, 0 - x). Where one part isn't known, the other one may still
+  // |x| is max(x, 0 - x). If one part isn't known, the other one may still
   // bound keys.
   if (isa<arith::MinSIOp, arith::MaxSIOp>(op))
     return {isa<arith::MinSIOp>(op) ? Choice::Kind::Least
@@ -382,7 +383,7 @@ Union MaskAnalyzer::nonNegative(AffineExpr expr) {
 }
 
 Union MaskAnalyzer::either(Union lhs, const Union &rhs) {
-  // A loop over all keys does for the others, too.
+  // A loop over all keys covers the other intervals, too.
   bool areAll = false, isExact = false;
   for (const Union *side : {&std::as_const(lhs), &rhs})
     for (const KeyInterval &each : *side)
@@ -404,8 +405,8 @@ Union MaskAnalyzer::atMost(const Choice &lhs, const Choice &rhs, int64_t gap) {
     return &taken == &lhs ? atMost(part, rhs, gap) : atMost(lhs, part, gap);
   };
   Union first = compareTo(taken.parts[0]), second = compareTo(taken.parts[1]);
-  // max(a, b) <= c and c <= min(a, b) are two comparisons that have to hold; of
-  // the others one of two.
+  // max(a, b) <= c and c <= min(a, b) need both comparisons; the other cases
+  // need one of them.
   bool areBoth = (&taken == &lhs) == (taken.kind == Choice::Kind::Greatest);
   if (areBoth)
     return conjoin(first, second);
@@ -413,7 +414,7 @@ Union MaskAnalyzer::atMost(const Choice &lhs, const Choice &rhs, int64_t gap) {
 }
 
 Union MaskAnalyzer::compare(arith::CmpIOp op, bool expected) {
-  // Pairs for which an operand may have no value have to be looked at.
+  // Pairs for which an operand may have no value have to be evaluated.
   auto needsAssertion = [&](Value operand) {
     return !toAffine(operand) &&
            getAssertionNeedWithin(operand, places) == AssertionNeed::Always;
@@ -494,8 +495,8 @@ Union MaskAnalyzer::visit(Value value, bool expected) {
   if (isa<arith::AndIOp, arith::OrIOp>(op)) {
     Union lhs = visit(op->getOperand(0), expected);
     Union rhs = visit(op->getOperand(1), expected);
-    // The left side has a value to be looked for wherever the right one may
-    // not be needed.
+    // The left side must be checked for a value even if the right side decides
+    // the result.
     bool needsAssertion = getAssertionNeedWithin(op->getOperand(0), places) ==
                           AssertionNeed::Always;
     // not (a and b) = not a or not b
@@ -524,7 +525,7 @@ MaskInfo MaskAnalyzer::run() {
     for (auto *list : {&interval.lower, &interval.upper, &interval.guards}) {
       for (AffineExpr &expr : *list)
         expr = simplifyAffineExpr(expr, 1, info.symbols.size());
-      // `0 <= j` says nothing.
+      // `0 <= j` always holds.
       if (list == &interval.lower)
         llvm::erase_if(*list, [](AffineExpr expr) {
           auto known = dyn_cast<AffineConstantExpr>(expr);

@@ -1,4 +1,4 @@
-//===- MaskAnalysis.h - Which keys a mask lets a query see ------*- C++ -*-===//
+//===- MaskAnalysis.h - Keys that a mask lets a query see -------*- C++ -*-===//
 
 #ifndef NSACC_NSA_ANALYSIS_MASKANALYSIS_H
 #define NSACC_NSA_ANALYSIS_MASKANALYSIS_H
@@ -20,8 +20,8 @@ class ScoringOpInterface;
 /// guards only over symbols.
 struct KeyInterval {
   llvm::SmallVector<mlir::AffineExpr, 2> lower, upper, guards;
-  /// The interval says everything: every pair in it is visible. Otherwise the
-  /// mask must be evaluated for each pair in it.
+  /// Whether every pair in the interval is visible. Otherwise the mask must be
+  /// evaluated for each pair in it.
   bool exact = true;
 };
 
@@ -34,45 +34,45 @@ struct MaskSymbol {
   bool operator==(const MaskSymbol &other) const = default;
 };
 
-/// The visible keys of a query: the union of `intervals`, none of which is
-/// wider than the mask except where it is not `exact`.
+/// The visible keys of a query: the union of `intervals`. An interval is wider
+/// than the mask only if it isn't `exact`.
 struct MaskInfo {
   llvm::SmallVector<KeyInterval, 2> intervals;
   llvm::SmallVector<MaskSymbol, 2> symbols; ///< s0, s1, …
-  /// The mask reads tables at i, so that it has to be evaluated for every pair
-  /// if there are queries in front of the first key.
+  /// Whether the mask reads tables at i. Then it has to be evaluated for every
+  /// pair if there are queries before the first key.
   bool readsAtPositions = false;
 
-  /// Whether no pair has to be looked at one by one.
+  /// Whether no pair has to be evaluated by itself.
   bool isExact() const;
 };
 
 /// Analyses a mask region with arguments (b, h, t, i, j); an empty region sees
-/// everything. `queryDim` and `tokenDim` name the dimensions T and S behind
-/// t = i - (S - T). Comparisons that aren't affine in j with integer
-/// coefficients and constant divisors leave their interval inexact, and so do
-/// those of integers that may wrap around. No interval leaves out, or sees
-/// whole, a pair for which the mask may have no value.
+/// everything. `queryDim` and `tokenDim` name the dimensions T and S in t = i -
+/// (S - T). A comparison makes its interval inexact if it isn't affine in j
+/// with integer coefficients and constant divisors, or if its integers may wrap
+/// around. A pair for which the mask may have no value is in an inexact
+/// interval.
 MaskInfo analyzeMask(mlir::Region &mask, const ScalarPlaces &places,
                      llvm::StringRef queryDim, llvm::StringRef tokenDim);
 
-/// The same for an op, whose queries and keys tell the dimensions.
+/// Analyses the mask of an op; its queries and keys give the dimensions.
 MaskInfo analyzeMask(ScoringOpInterface op);
 
-/// A number that `expr`, and all that it is made of, stays within in runs whose
-/// sizes are below 2^sizeBits. Nothing where 64 bits have no such number.
+/// A bound on the absolute value of `expr` and all its parts in runs whose
+/// sizes are below 2^sizeBits. None if it exceeds 64 bits.
 std::optional<int64_t> getMagnitude(mlir::AffineExpr expr, unsigned sizeBits);
 
-/// The least (or greatest) value that `expr` takes for positions i in
-/// [first, last], as an expression without d0's range: d0 is replaced by
-/// `first` or `last`. Null where `expr` isn't monotone in i.
+/// The least (or greatest) value that `expr` takes for positions i in [first,
+/// last], as an expression in which `first` or `last` replaces d0. Null if
+/// `expr` isn't monotone in i.
 mlir::AffineExpr boundOverRows(mlir::AffineExpr expr, mlir::AffineExpr first,
                                mlir::AffineExpr last, bool greatest);
 
 /// "s0*2 <= j < d0 + 1": for remarks and tests.
 std::string toString(const KeyInterval &interval, const MaskInfo &info);
 
-/// "sees keys j < i + 1 or j < 4", of all intervals.
+/// "sees keys j < i + 1 or j < 4", for all intervals.
 std::string toString(const MaskInfo &info);
 
 } // namespace nsacc::nsa

@@ -1,4 +1,4 @@
-//===- MaskSpelling.cpp - What an analysis says of a mask, as text --------===//
+//===- MaskSpelling.cpp - Text of a mask's analysis -----------------------===//
 
 #include "NSA/Analysis/MaskAnalysis.h"
 #include "llvm/ADT/STLExtras.h"

@@ -1,4 +1,4 @@
-//===- NeededEntries.cpp - Which pooled keys an importance is asked of ----===//
+//===- NeededEntries.cpp - Pooled keys whose importance is read -----------===//
 
 #include "NSA/Analysis/NeededEntries.h"
 #include "llvm/ADT/STLExtras.h"
@@ -8,8 +8,8 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-/// Adds the sizes of blocks that are asked for; false where something else may
-/// ask for any entry.
+/// Adds the sizes of blocks that read the importance; false if another op may
+/// read any entry.
 static bool collectBlocks(Value importance, SmallVectorImpl<int64_t> &blocks) {
   auto add = [&](int64_t block) {
     if (!llvm::is_contained(blocks, block))
@@ -31,7 +31,7 @@ std::optional<NeededEntries> NeededEntries::find(ImportanceOp op) {
   auto type = cast<NamedTensorType>(op.getResult().getType());
   auto dim = dyn_cast<PooledDimAttr>(type.getDims().back());
   NeededEntries needed;
-  // Windows that are computed all share a token with a block.
+  // Every computed window shares a token with a block.
   if (!dim || !dim.isDeclared() ||
       !collectBlocks(op.getResult(), needed.blocks))
     return std::nullopt;

@@ -7,20 +7,20 @@
 
 namespace nsacc::nsa {
 
-/// Declared pooled keys of an importance that blocks and selections alone ask
-/// for: those that share a token with a block of one of the sizes `blocks`
+/// Declared pooled keys of an importance that only blocks and selections read:
+/// the ones that share a token with a block of one of the sizes `blocks`
 /// (docs/spec.md, [R20]).
 struct NeededEntries {
   PooledDimAttr dim;
   llvm::SmallVector<int64_t, 2> blocks;
 
-  /// Nothing where all entries are needed.
+  /// None if all entries are needed.
   static std::optional<NeededEntries> find(ImportanceOp op);
 
-  /// The first of them; memory tokens, and what ends in front of token 0, are
-  /// before it.
+  /// The first needed entry; memory tokens, and windows that end before token
+  /// 0, come before it.
   int64_t getFirst() const;
-  /// Behind the last of them over `tokens` tokens, if there are so many.
+  /// One past the last needed entry over `tokens` tokens, if there are so many.
   int64_t getEnd(int64_t tokens) const;
 };
 

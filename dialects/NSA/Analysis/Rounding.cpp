@@ -1,4 +1,4 @@
-//===- Rounding.cpp - What results keep of values -------------------------===//
+//===- Rounding.cpp - Precision that results need -------------------------===//
 
 #include "NSA/Analysis/Rounding.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -20,8 +20,8 @@ class MapUses {
 public:
   MapUses(MapOp map, Value output);
 
-  /// Whether sums, and products with numbers that a row's elements share, are
-  /// all that is made of it.
+  /// Whether everything computed from the output consists of sums, and of
+  /// products with numbers that a row's elements share.
   bool areSums();
 
 private:
@@ -30,7 +30,8 @@ private:
   bool isSum(Operation *op) const;
 
   MapOp map;
-  /// What the elements of a row share, and what is made of the output.
+  /// Values that the elements of a row share, and values computed from the
+  /// output.
   llvm::SmallPtrSet<Value, 16> ofRows, made;
 };
 
@@ -82,7 +83,7 @@ bool MapUses::areSums() {
 bool nsa::isRoundedToBF16(AttendOp op) {
   if (!getElementType(op.getValue()).isBF16())
     return false;
-  // Each tensor once, however many ways lead to it.
+  // Holds each tensor once, however many paths lead to it.
   llvm::SetVector<Value> made;
   made.insert(op.getOutput());
   for (size_t i = 0; i < made.size(); ++i)

@@ -1,4 +1,4 @@
-//===- Rounding.h - What results keep of values -----------------*- C++ -*-===//
+//===- Rounding.h - Precision that results need -----------------*- C++ -*-===//
 
 #ifndef NSACC_NSA_ANALYSIS_ROUNDING_H
 #define NSACC_NSA_ANALYSIS_ROUNDING_H
@@ -7,11 +7,11 @@
 
 namespace nsacc::nsa {
 
-/// Whether values are bf16, and all that is made of the output are sums of it,
-/// times numbers that a row's elements share, which are rounded to bf16. Then
-/// 11 bits of an element are enough for what others read of it, and none of one
-/// that is 2^-39 of its row's greatest. What had a factor for each channel
-/// could make that one the greatest.
+/// Whether values are bf16, and everything computed from the output consists of
+/// sums of it, times numbers that a row's elements share, rounded to bf16. Then
+/// 11 bits of an element are enough for readers of the results, and elements
+/// below 2^-39 of their row's greatest may be 0. With a factor for each
+/// channel, such an element could become the greatest.
 bool isRoundedToBF16(AttendOp op);
 
 } // namespace nsacc::nsa

@@ -1,4 +1,4 @@
-//===- Splits.cpp - Dimensions that are computed apart --------------------===//
+//===- Splits.cpp - Dimensions that a kernel can be split along -----------===//
 
 #include "NSA/Analysis/Splits.h"
 #include "NSA/Analysis/AssertionNeed.h"
@@ -11,11 +11,11 @@ using namespace nsacc::nsa;
 
 namespace {
 
-/// Tells which dimensions of attention a cut goes through.
+/// The kind of dimension of attention that is cut.
 enum class Axis { Batch, Heads };
 
-/// A set of names that starts with one, and grows by those that have to be cut
-/// with it.
+/// A set of names that starts with one name, and grows by names that have to be
+/// cut with it.
 class Cut {
 public:
   Cut(KernelOp kernel, llvm::StringRef first, Axis axis)
@@ -23,7 +23,8 @@ public:
     names.insert(first);
   }
 
-  /// Whether the kernel computes the dimensions apart.
+  /// Whether the kernel computes the parts of the set's dimensions
+  /// independently.
   bool isApart();
   Split getNames() const { return Split(names.begin(), names.end()); }
 
@@ -31,8 +32,8 @@ private:
   bool isCut(Attribute dim) const;
   /// Whether the tensor, selection or scalar has a dimension of the set.
   bool isCut(Value value) const;
-  /// The dimension that the axis is in what attention takes; null for a batch
-  /// of ragged rows.
+  /// The axis's dimension of an operand of attention; null for a batch of
+  /// ragged rows.
   Attribute getDim(Value operand) const;
   bool grow(ScoringOpInterface op, bool &hasGrown);
   bool growAll();
@@ -82,8 +83,8 @@ Attribute Cut::getDim(Value operand) const {
   return dims[rank - 2];
 }
 
-/// Batch rows are those of all operands; heads of keys and selections serve
-/// equal parts of the query heads, or all of them where there is one.
+/// All operands share the batch rows. Heads of keys and selections serve equal
+/// parts of the query heads; a single head serves all of them.
 bool Cut::grow(ScoringOpInterface op, bool &hasGrown) {
   SmallVector<Value> others = {op.getKey()};
   if (auto attend = dyn_cast<AttendOp>(*op))
@@ -128,8 +129,8 @@ bool Cut::growAll() {
 // Whether nothing mixes the parts
 //===----------------------------------------------------------------------===//
 
-/// At most one dimension of a tensor is cut, and none whose tokens others
-/// count.
+/// Whether at most one of the dimensions is cut, and no dimension counts a cut
+/// one's tokens.
 bool Cut::mayHave(ArrayRef<Attribute> dims) const {
   auto isCounted = [&](Attribute dim) {
     return llvm::TypeSwitch<Attribute, bool>(dim)
@@ -160,8 +161,8 @@ bool Cut::mayHave(Value value) const {
   return mayHave(getDims(value));
 }
 
-/// Scalar code may use its index along a cut dimension as the index of that
-/// dimension of a table, and for nothing else.
+/// Whether scalar code uses its index along a cut dimension only as an index of
+/// that dimension in a table.
 bool Cut::isApart(Operation *op, Value index, Attribute dim) const {
   auto read = dyn_cast<TableReadOp>(op);
   if (auto size = dyn_cast<DimOp>(op))
@@ -181,7 +182,7 @@ bool Cut::isApart(Operation *op, Value index, Attribute dim) const {
 bool Cut::isApart(Region &region, const ScalarPlaces &places) const {
   bool isBatch = axis == Axis::Batch;
   Attribute dim = isBatch ? places.batchDim : places.headDim;
-  // Along what isn't cut, indices are what they were.
+  // Indices along other dimensions don't change.
   Value index =
       isCut(dim) ? (isBatch ? places.batchRow : places.head) : Value();
   WalkResult result = region.walk([&](Operation *op) {
@@ -191,7 +192,7 @@ bool Cut::isApart(Region &region, const ScalarPlaces &places) const {
   return !result.wasInterrupted();
 }
 
-/// Counts the arguments of a region of attention in front of its indices.
+/// Counts the arguments of a region of attention before its indices.
 static unsigned countLeading(ScoringOpInterface op, Region &region) {
   if (&region == &op.getScore() || &region == &op.getWeight())
     return 1;
@@ -220,7 +221,7 @@ bool Cut::isApart(ScoringOpInterface op) const {
 bool Cut::isApart(Operation *op) const {
   if (isa<ReturnOp>(op))
     return true;
-  // A value that is made of a part is a part.
+  // A value computed from a part is a part.
   auto isCutValue = [&](Value value) { return isCut(value); };
   if (llvm::any_of(op->getOperands(), isCutValue) &&
       !llvm::all_of(op->getResults(), isCutValue))

@@ -1,4 +1,4 @@
-//===- Splits.h - Dimensions that are computed apart ------------*- C++ -*-===//
+//===- Splits.h - Dimensions that a kernel can be split along ---*- C++ -*-===//
 
 #ifndef NSA_ANALYSIS_SPLITS_H
 #define NSA_ANALYSIS_SPLITS_H
@@ -7,16 +7,16 @@
 
 namespace nsacc::nsa {
 
-/// Names of dimensions that a kernel may be cut along together, as its query
-/// heads and key heads.
+/// Names of dimensions that have to be cut together, as query heads and key
+/// heads.
 using Split = llvm::SmallVector<llvm::StringRef, 2>;
 
-/// The sets of dimensions that a kernel computes apart: called with the n-th of
-/// p equal parts of all inputs that have a dimension of the set, and the whole
-/// of all others, it gives the n-th part of each result that has one, and the
-/// whole of all others. Batch and heads are such dimensions where nothing mixes
-/// them, and no scalar code depends on which of them, or of how many, it is at,
-/// but in tables that are cut alike.
+/// The sets of dimensions along which a kernel can be split. Divide each input
+/// that has a dimension of the set into p equal parts, and keep the other
+/// inputs whole: then the n-th parts give the n-th part of each result that has
+/// a dimension of the set, and all of the other results. Batch and heads are
+/// such dimensions if no op mixes them, and if scalar code uses their indices
+/// and sizes only to read tables that are cut in the same way.
 llvm::SmallVector<Split> findSplits(KernelOp kernel);
 
 } // namespace nsacc::nsa

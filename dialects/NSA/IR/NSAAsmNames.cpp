@@ -28,7 +28,7 @@ static ArrayRef<StringRef> getArgumentNames(Clause clause) {
   llvm_unreachable("unknown clause");
 }
 
-/// Invalid IR may have any arguments: then they keep their numbers.
+/// Invalid IR may have any arguments: then the arguments keep their numbers.
 static void nameArguments(Region &region, Clause clause,
                           OpAsmSetValueNameFn setName) {
   ArrayRef<StringRef> names = getArgumentNames(clause);

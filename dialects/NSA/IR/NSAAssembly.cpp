@@ -1,4 +1,4 @@
-//===- NSAAssembly.cpp - How nsa ops are written --------------------------===//
+//===- NSAAssembly.cpp - Assembly format of nsa ops -----------------------===//
 
 #include "NSA/IR/NSAAssembly.h"
 #include "NSA/IR/NSAClauses.h"
@@ -158,7 +158,7 @@ void nsacc::nsa::printNamedAttrs(OpAsmPrinter &printer, Operation *op,
 /// {nsa.name = "slc"} -> loc("slc")
 static ParseResult moveNameToLocation(OpAsmParser &parser, Operation &op) {
   Attribute attribute = op.removeAttr(NSADialect::getNameAttrName());
-  // A location that the text's end defines has the name, too.
+  // A location defined at the end of the text has the name, too.
   if (!attribute || isa<OpaqueLoc>(op.getLoc()))
     return success();
   auto name = dyn_cast<StringAttr>(attribute);

@@ -25,14 +25,14 @@ void printWord(mlir::OpAsmPrinter &printer, mlir::Operation *, AttrT word) {
 }
 
 /// Attributes, and as `nsa.name` the name that the program gives the statement.
-/// The op has it in its location, where it tells no two equal ops apart;
+/// The op has the name in its location, so that equal ops stay equal;
 /// KernelOp's parser puts it back there.
 mlir::ParseResult parseNamedAttrs(mlir::OpAsmParser &parser,
                                   mlir::NamedAttrList &attributes);
 void printNamedAttrs(mlir::OpAsmPrinter &printer, mlir::Operation *op,
                      mlir::DictionaryAttr attributes);
 
-/// `share_tokens 2 by last share_heads 4 by sum`, each absent where nothing is
+/// `share_tokens 2 by last share_heads 4 by sum`, each absent if nothing is
 /// shared.
 mlir::ParseResult parseSharing(mlir::OpAsmParser &parser,
                                mlir::IntegerAttr &tokens, ShareByAttr &tokensBy,
@@ -41,8 +41,8 @@ void printSharing(mlir::OpAsmPrinter &printer, mlir::Operation *op,
                   mlir::IntegerAttr tokens, ShareByAttr tokensBy,
                   mlir::IntegerAttr heads, ShareByAttr headsBy);
 
-/// Clauses stand on lines of their own, `mask (%b, %h, %t, %i, %j) { … }`, and
-/// are absent where the region is empty.
+/// Each clause is on its own line, `mask (%b, %h, %t, %i, %j) { … }`, and
+/// absent if the region is empty.
 mlir::ParseResult parseMaskClause(mlir::OpAsmParser &parser,
                                   mlir::Region &mask);
 void printMaskClause(mlir::OpAsmPrinter &printer, mlir::Operation *op,

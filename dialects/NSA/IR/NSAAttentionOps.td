@@ -6,11 +6,11 @@
 def NSA_PoolOp : NSA_Op<"pool", [Pure, NSA_NamesResults]> {
   let summary = "pooled keys or values over windows of tokens";
   let description = [{
-    Windows of `len` tokens every `stride` tokens along the sequence dimension,
-    each row of a ragged batch on its own. `tail` says what becomes of the
-    incomplete window: `drop` it, `average` what is there, or count
-    `zeros_left` or `zeros_right` of the tokens. `weighted` takes a vector [len]
-    or [H, len] and sums without normalising.
+    Pools windows of `len` tokens every `stride` tokens along the sequence
+    dimension, separately for each row of a ragged batch. `tail` says how to
+    treat the incomplete window: `drop` it, `average` the tokens it has, or fill
+    it with `zeros_left` or `zeros_right` of the tokens. `weighted` takes a
+    vector [len] or [H, len] and sums without normalising.
 
     ```mlir
     %kc = nsa.pool mean %k len 32 stride 16 tail drop
@@ -34,8 +34,8 @@ def NSA_PoolOp : NSA_Op<"pool", [Pure, NSA_NamesResults]> {
 def NSA_DeclarePooledOp : NSA_Op<"declare_pooled", [Pure, NSA_NamesResults]> {
   let summary = "declares that an input holds pooled keys or values";
   let description = [{
-    The same data; its sequence dimension becomes a `pooled(…)` dimension, whose
-    entries' token extents are thereby known.
+    Keeps the data. The sequence dimension becomes a `pooled(…)` dimension,
+    which gives the tokens of each entry.
 
     ```mlir
     %kc = nsa.declare_pooled %x : !nsa.tensor<[B, N, H, D], bf16>
@@ -139,9 +139,9 @@ def NSA_MergeOp : NSA_Op<"merge", [
     Pure, SameVariadicOperandSize, NSA_NamesResults]> {
   let summary = "one softmax over the disjoint union of branches' keys";
   let description = [{
-    From the outputs and log-sum-exps of softmax attentions of the same queries.
-    A key that two branches see counts twice; a row that sees nothing in any
-    branch gives 0 and -inf.
+    Merges the outputs and log-sum-exps of softmax attentions of the same
+    queries. A key that two branches see counts twice; a row that sees nothing
+    in any branch gives 0 and -inf.
 
     ```mlir
     %o, %lse = nsa.merge(%o0, %o1) lse(%lse0, %lse1)
@@ -166,9 +166,10 @@ def NSA_MergeOp : NSA_Op<"merge", [
 def NSA_BlocksOp : NSA_Op<"blocks", [Pure, NSA_NamesResults]> {
   let summary = "importance of token blocks from that of pooled keys";
   let description = [{
-    `overlap` weighs an entry by the tokens it shares with the block over the
-    pooling stride (NSA, arXiv:2502.11089, eq. 9); `sum`, `mean` and `max` take
-    every entry that shares a token. A block without a present entry is absent.
+    `overlap` weights an entry by the tokens it shares with the block, divided
+    by the pooling stride (NSA, arXiv:2502.11089, eq. 9); `sum`, `mean` and
+    `max` take every entry that shares a token. A block without a present entry
+    is absent.
 
     ```mlir
     %pb = nsa.blocks overlap %p block 64
@@ -187,12 +188,11 @@ def NSA_BlocksOp : NSA_Op<"blocks", [Pure, NSA_NamesResults]> {
       return ::mlir::cast<PooledDimAttr>(
           getImportance().getType().getDims().back());
     }
-    /// Entries that may share a token with a block, the first and the last,
-    /// counted from the one that begins the stride in which the block does.
+    /// The first and last entries that may share a token with a block, counted
+    /// from the entry that begins the stride in which the block begins.
     std::pair<int64_t, int64_t> getEntries();
-    /// How many of its entries a block has in common with the one in front of
-    /// it. 0 where a stride doesn't divide blocks, which have none at the same
-    /// place.
+    /// Number of entries that a block shares with the block before it. 0 if the
+    /// stride doesn't divide blocks: then their entries have different places.
     int64_t getNumSharedEntries();
   }];
   let hasVerifier = 1;
@@ -201,8 +201,8 @@ def NSA_BlocksOp : NSA_Op<"blocks", [Pure, NSA_NamesResults]> {
 def NSA_DeclareBlocksOp : NSA_Op<"declare_blocks", [Pure, NSA_NamesResults]> {
   let summary = "declares that the last dimension of a tensor of scores is token blocks";
   let description = [{
-    The same data; -inf marks an absent entry. The size of the dimension must be
-    the number of blocks, which is checked at run time.
+    Keeps the data; -inf marks an absent entry. The size of the dimension must
+    be the number of blocks; a run checks it.
 
     ```mlir
     %p = nsa.declare_blocks %x : !nsa.tensor<[B, T, H, N], f32> -> !nsa.tensor<[B, T, H, blocks(S, 64)], f32>
@@ -220,14 +220,14 @@ def NSA_DeclareBlocksOp : NSA_Op<"declare_blocks", [Pure, NSA_NamesResults]> {
 def NSA_TopKOp : NSA_Op<"topk", [Pure, NSA_NamesBoth]> {
   let summary = "exact selection of the most important blocks";
   let description = [{
-    Score descending, then lower index, NaN after every number; forced blocks
-    (the first `first` and the last `last` up to the query's own) before all
-    others, within `top` or, with `plus`, in addition to it. `count` gives each
-    row a number of its own, i32 or i64, at most `top`. `mask` removes blocks, forced ones
-    too; its `j` is a block and its `h` a head of the selection. `share_tokens n`
-    and `share_heads n` give n neighbours one selection, computed from their
-    reduced importances (`sum`, `mean`, `max`) or from one of them (`first`,
-    `last`).
+    Blocks are ordered by descending score, then by index; NaN comes after every
+    number. Forced blocks (the first `first`, and the last `last` up to the
+    query's block) come before all others. They count within `top` or, with
+    `plus`, in addition to it. `count` gives each row its number of blocks, i32
+    or i64, at most `top`. `mask` removes blocks, including forced ones; its `j`
+    is a block and its `h` a head of the selection. `share_tokens n` and
+    `share_heads n` give n neighbours one selection, computed from their reduced
+    importances (`sum`, `mean`, `max`) or from one of them (`first`, `last`).
 
     ```mlir
     %sel = nsa.topk %p top 16 first 1 last 2
@@ -262,15 +262,16 @@ def NSA_DeclareSelectionOp : NSA_Op<"declare_selection", [
     Pure, AttrSizedOperandSegments, NSA_NamesResults]> {
   let summary = "a selection handed in as block indices";
   let description = [{
-    A set: order and repetition don't matter, -1 is padding. Any other index
-    outside of the key's blocks is an error at run time. Of a row with a `count`
-    only so many indices are there, whatever the others hold.
+    The indices form a set: order and repetition don't matter, and -1 is
+    padding. Any other index outside of the key's blocks is an error at run
+    time. Of a row with a `count`, only that many indices are read.
 
-    With `offsets` the rows' lists stand behind each other (CSR): list r of a
-    batch row and head are entries offsets[r] to offsets[r + 1] - 1, at most
-    `top`. The dimension of offsets has one index more than there are lists, and
-    so has the selection: its last list is empty. Heads may stand in front of
-    offsets or of entries; they are what both have.
+    With `offsets` the rows' lists are stored one after the other (CSR): list r
+    of a batch row and head are entries offsets[r] to offsets[r + 1] - 1, at
+    most `top`. The dimension of offsets has one index more than there are
+    lists, and so has the selection: its last list is empty. Heads may come
+    before the offsets or the entries; the heads are the dimension that both
+    have.
 
     ```mlir
     %sel = nsa.declare_selection %idx : (!nsa.tensor<[B, T, H, 16], i32>) -> !nsa.selection<[B, T, H], top = 16, block = 64, of = S>
@@ -286,9 +287,9 @@ def NSA_DeclareSelectionOp : NSA_Op<"declare_selection", [
     functional-type(operands, $result)
   }];
   let extraClassDeclaration = [{
-    /// Whether heads stand in front in `tensor`, the offsets or their entries.
+    /// Whether heads come first in `tensor`, the offsets or their entries.
     bool hasHeadsFirst(::mlir::Value tensor);
-    /// The dimension of the entries that offsets tell apart.
+    /// The dimension of the entries that offsets divide into lists.
     ::mlir::Attribute getEntryDim();
   }];
   let hasVerifier = 1;
@@ -297,9 +298,9 @@ def NSA_DeclareSelectionOp : NSA_Op<"declare_selection", [
 def NSA_UnionOp : NSA_Op<"union", [Pure, NSA_NamesResults]> {
   let summary = "the blocks that any of several selections has";
   let description = [{
-    The sets are of the same blocks, and each part's heads are those of the
-    result, or 1. The result's rows are those of the part with the fewest tokens
-    a row; the tokens of any other part are a multiple of them.
+    All parts select from the same blocks, and each part has the result's heads,
+    or 1 head. The result has the rows of the part with the fewest tokens per
+    row; the tokens per row of any other part are a multiple of that.
 
     ```mlir
     %all = nsa.union %near, %best : (!nsa.selection<[B, M, 1], top = 4, block = 64, of = S, tokens = 128>, !nsa.selection<[B, T, H], top = 16, block = 64, of = S>) -> !nsa.selection<[B, T, H], top = 20, block = 64, of = S>
@@ -316,7 +317,7 @@ def NSA_UnionOp : NSA_Op<"union", [Pure, NSA_NamesResults]> {
 def NSA_IndicesOp : NSA_Op<"indices", [Pure, NSA_NamesResults]> {
   let summary = "a selection as block indices: ascending, padded with -1";
   let description = [{
-    For a program that returns what it selected.
+    For programs that return the selected blocks.
 
     ```mlir
     %idx = nsa.indices %sel : !nsa.selection<[B, T, H], top = 16, block = 64, of = S> -> !nsa.tensor<[B, T, H, 16], i32>

@@ -82,8 +82,8 @@ def NSA_NamedDimAttr : NSA_Attr<"NamedDim", "dim"> {
   let description = [{
     Equal names have equal sizes, bound at run time from the inputs. A ragged
     dimension packs the rows of the batch: its size is the sum of the rows'
-    lengths, which the kernel's `offsets` argument of that name tells. In types:
-    `T`, `ragged T`; names that are keywords there are quoted, `"pool"`.
+    lengths, which the kernel's `offsets` argument of that name gives. In types:
+    `T`, `ragged T`; names that are keywords in types are quoted, `"pool"`.
   }];
   let parameters = (ins StringRefParameter<"name">:$name,
                         DefaultValuedParameter<"bool", "false">:$ragged);
@@ -93,7 +93,7 @@ def NSA_NamedDimAttr : NSA_Attr<"NamedDim", "dim"> {
 def NSA_OffsetsDimAttr : NSA_Attr<"OffsetsDim", "offsets_dim"> {
   let summary = "one more than the number of batch rows of a ragged dimension";
   let description = [{
-    The dimension of the argument that tells where each row of a ragged dimension
+    The dimension of the argument that says where each row of a ragged dimension
     starts and ends. In types: `offsets(T)`.
   }];
   let parameters = (ins StringRefParameter<"ragged dimension">:$of);
@@ -122,7 +122,7 @@ def NSA_PooledDimAttr : NSA_Attr<"PooledDim", "pooled_dim"> {
   let extraClassDeclaration = [{
     /// Whether the entries were declared by the program, not computed.
     bool isDeclared() const { return getCount() != nullptr; }
-    /// First token of entry 0 behind the memory tokens; negative for windows
+    /// First token of entry 0 after the memory tokens; negative for windows
     /// that start in the zeros on the left.
     int64_t getFirstStart() const;
     /// Number of entries over `tokens` tokens. Computed pools only.
@@ -135,7 +135,7 @@ def NSA_PooledDimAttr : NSA_Attr<"PooledDim", "pooled_dim"> {
 def NSA_BlocksDimAttr : NSA_Attr<"BlocksDim", "blocks_dim"> {
   let summary = "blocks of `block` tokens of a token dimension";
   let description = [{
-    ceildiv(S, block) of them; the last may be incomplete. In types:
+    There are ceildiv(S, block) blocks; the last may be incomplete. In types:
     `blocks(S, 64)`.
   }];
   let parameters = (ins StringRefParameter<"token dimension">:$base,

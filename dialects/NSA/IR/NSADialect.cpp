@@ -13,7 +13,8 @@ namespace {
 struct NSAFoldInterface : DialectFoldInterface {
   using DialectFoldInterface::DialectFoldInterface;
 
-  /// Constants stay in the scalar code that uses them: a kernel holds none.
+  /// Constants stay in the scalar code that uses them: a kernel's body has
+  /// none.
   bool shouldMaterializeInto(Region *) const final { return true; }
 };
 } // namespace

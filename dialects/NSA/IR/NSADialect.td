@@ -11,10 +11,10 @@ def NSADialect : Dialect {
     The `nsa` dialect says *which* attention is computed: pooling of keys and
     values, attention with a mask, a score and a weight given as regions of
     scalar code over positions, importance scores, exact top-k selection of key
-    blocks, merging of branches and elementwise arithmetic. All values are
-    whole tensors with named dimensions; there are no tiles, threads or memory.
-    What each op means is fixed, as numbered rules, in docs/spec.md; why the
-    dialect looks as it does stands in docs/Rationale/NSA.md.
+    blocks, merging of branches and elementwise arithmetic. All values are whole
+    tensors with named dimensions; there are no tiles, threads or memory.
+    docs/spec.md defines the meaning of each op, as numbered rules;
+    docs/Rationale/NSA.md gives the reasons for the design.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;

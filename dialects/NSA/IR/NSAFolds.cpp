@@ -1,9 +1,3 @@
-//===- NSAFolds.cpp - Exact simplifications of nsa ops --------------------===//
-//
-// Only what leaves every result bit unchanged: defaults written out, operands
-// that nothing reads, merges of one branch.
-//
-//===----------------------------------------------------------------------===//
 
 #include "NSA/IR/NSAOps.h"
 #include "mlir/IR/Matchers.h"
@@ -69,7 +63,7 @@ LogicalResult AttendOp::canonicalize(AttendOp op, PatternRewriter &rewriter) {
     clear(rewriter, op, op.getNormalize());
     changed = true;
   }
-  // exp(-inf) = 0 joins no softmax.
+  // exp(-inf) = 0 adds nothing to a softmax.
   if (yieldsReal(op.getSink(), [](const APFloat &x) {
         return x.isInfinity() && x.isNegative();
       })) {
@@ -83,7 +77,7 @@ LogicalResult ImportanceOp::canonicalize(ImportanceOp op,
                                          PatternRewriter &rewriter) {
   bool changed = succeeded(dropDefaultClauses(
       cast<ScoringOpInterface>(op.getOperation()), rewriter));
-  // Scores are what weights are computed from.
+  // Weights are computed from scores, so scores don't depend on them.
   if (op.getKind() == ImportanceKind::Score && !op.getWeight().empty()) {
     clear(rewriter, op, op.getWeight());
     changed = true;
@@ -95,8 +89,9 @@ LogicalResult ImportanceOp::canonicalize(ImportanceOp op,
 // MergeOp
 //===----------------------------------------------------------------------===//
 
-/// merge(o) lse(lse) -> o, lse. The two must belong together, since merging
-/// scales the output of a row by exp(lse - lse), which is NaN where lse is.
+/// merge(o) lse(lse) -> o, lse. `o` and `lse` must come from the same op, since
+/// merging scales the output of a row by exp(lse - lse), which is NaN if lse
+/// is.
 LogicalResult MergeOp::fold(FoldAdaptor,
                             SmallVectorImpl<OpFoldResult> &results) {
   if (getOutputs().size() != 1)
@@ -115,8 +110,8 @@ LogicalResult MergeOp::fold(FoldAdaptor,
 // TopKOp
 //===----------------------------------------------------------------------===//
 
-/// Pooled keys that are the blocks themselves: every map of them to blocks is
-/// the identity, so that topk may read them directly.
+/// Pooled keys that equal the blocks: every map of them to blocks is the
+/// identity, so that topk may read them directly.
 static bool areBlocks(BlocksOp op) {
   auto pooled =
       cast<PooledDimAttr>(op.getImportance().getType().getDims().back());
@@ -161,8 +156,8 @@ OpFoldResult MapOp::fold(FoldAdaptor) {
   return input.getType() == getType() ? OpFoldResult(input) : OpFoldResult();
 }
 
-/// Whether the sizes of all dimensions of the result are still known without
-/// input `dropped`.
+/// Whether the sizes of all dimensions of the result are known without input
+/// `dropped`.
 static bool hasDimsWithout(MapOp op, unsigned dropped) {
   return llvm::all_of(op.getType().getDims(), [&](Attribute dim) {
     if (isa<IntegerAttr>(dim))
@@ -175,7 +170,7 @@ static bool hasDimsWithout(MapOp op, unsigned dropped) {
   });
 }
 
-/// map(x, x) { … } -> map(x) { … }, and inputs that nothing reads go.
+/// map(x, x) { … } -> map(x) { … }; unused inputs are dropped.
 LogicalResult MapOp::canonicalize(MapOp op, PatternRewriter &rewriter) {
   Block &body = op.getBody().front();
   for (unsigned index = op.getInputs().size(); index-- > 0;) {

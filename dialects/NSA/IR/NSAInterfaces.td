@@ -6,9 +6,9 @@ include "mlir/IR/OpBase.td"
 def NSA_ScoringOpInterface : OpInterface<"ScoringOpInterface"> {
   let cppNamespace = "::nsacc::nsa";
   let description = [{
-    Ops that score pairs of queries and keys: q·k, scaled, changed by a score
-    region, and visible where the mask and the selection say so. An empty region
-    means the default (docs/spec.md).
+    Ops that score pairs of queries and keys: q·k, scaled, and changed by a
+    score region. A pair is visible if the mask and the selection let it
+    through. An empty region means the default (docs/spec.md).
   }];
   let methods = [
     InterfaceMethod<"queries [B, T, HQ, D] or [ragged T, HQ, D]", "::mlir::Value", "getQuery">,

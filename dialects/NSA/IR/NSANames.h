@@ -1,4 +1,4 @@
-//===- NSANames.h - How messages call tensors -------------------*- C++ -*-===//
+//===- NSANames.h - Names of tensors in messages ----------------*- C++ -*-===//
 
 #ifndef NSACC_NSA_IR_NSANAMES_H
 #define NSACC_NSA_IR_NSANAMES_H
@@ -13,8 +13,8 @@ namespace nsacc::nsa {
 /// in "selection computed by the program".
 std::string describeTensor(mlir::Value tensor);
 
-/// Which of its dimensions each one is that the program declares: those of an
-/// argument may stand in another order than in its type.
+/// For each dimension that the program declares, its index in the tensor's
+/// type: an argument's dimensions may have another order than its type's.
 llvm::SmallVector<int64_t> getDeclaredOrder(mlir::Value tensor);
 
 } // namespace nsacc::nsa

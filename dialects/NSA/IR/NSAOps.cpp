@@ -133,7 +133,7 @@ SmallVector<ImportanceOp> nsacc::nsa::findImportances(TopKOp topk) {
     Operation *op = values[next].getDefiningOp();
     if (auto importance = dyn_cast_if_present<ImportanceOp>(op))
       found.push_back(importance);
-    // Factors are no importances.
+    // Factors aren't importances.
     else if (isa_and_present<BlocksOp, MapOp>(op))
       values.insert_range(op->getOperands());
   }

@@ -22,15 +22,16 @@
 
 namespace nsacc::nsa {
 
-/// What a selection is a union of, to the last part: itself where it is none.
+/// The parts of a union, nested ones included; for any other selection, the
+/// selection itself.
 llvm::SmallVector<mlir::Value> getParts(mlir::Value selection);
-/// Whether a part of it is handed in as indices.
+/// Whether a part of it is an input of indices.
 bool isHandedIn(mlir::Value selection);
-/// Whether a selection's rows are counted by offsets of lists, one more than
-/// there are lists.
+/// Whether a selection's rows are counted by offsets of lists: there is one
+/// more offset than lists.
 bool hasRowsOfOffsets(mlir::Value selection);
 
-/// What a selection's importance is computed of; none where it is handed in.
+/// The ops that compute a selection's importance; none if it is an input.
 llvm::SmallVector<ImportanceOp> findImportances(TopKOp topk);
 
 } // namespace nsacc::nsa

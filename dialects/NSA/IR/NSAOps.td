@@ -22,10 +22,10 @@ defvar NSA_NamesArguments =
 defvar NSA_NamesBoth = DeclareOpInterfaceMethods<OpAsmOpInterface, [
     "getAsmResultNames", "getAsmBlockArgumentNames"]>;
 
-/// What scalar code in regions computes with: reals, positions and booleans.
+/// Types of scalar code in regions: reals, positions and booleans.
 def NSA_Scalar : AnyTypeOf<[F32, Index, I1], "f32, index or i1">;
 
-/// Ops that stand in scalar code only.
+/// Ops that are allowed in scalar code only.
 def NSA_InScalarCode
     : ParentOneOf<["AttendOp", "ImportanceOp", "TopKOp", "MapOp"]>;
 
@@ -38,20 +38,21 @@ def NSA_KernelOp : NSA_Op<"kernel", [
   let summary = "one attention program";
   let description = [{
     A kernel maps tensors to tensors. Arguments and results carry the names that
-    the program gave them (`nsa.name`). Types have tokens in front of heads;
-    where callers have the dimensions in another order, `nsa.order` says which
-    of the type's dimensions each of theirs is, also where a program marks its
-    heads and the order is the type's: a `!nsa.tensor<[B, T, H, D], bf16>`
-    with `nsa.order = array<i64: 0, 2, 1, 3>` is `[B, H, T, D]` in memory. Each ragged dimension `T` has an argument
-    of type `!nsa.tensor<[offsets(T)], i32>` behind the others. `params` holds
-    the values of the program's compile-time parameters.
+    the program gave them (`nsa.name`). Types have tokens before heads. If
+    callers have the dimensions in another order, `nsa.order` maps each of their
+    dimensions to one of the type's. It is also given if a program marks its
+    heads and the orders are equal. A `!nsa.tensor<[B, T, H, D], bf16>` with
+    `nsa.order = array<i64: 0, 2, 1, 3>` is `[B, H, T, D]` in memory. Each
+    ragged dimension `T` has an argument of type `!nsa.tensor<[offsets(T)],
+    i32>` after the others. `params` holds the values of the program's
+    compile-time parameters.
 
-    Statements carry theirs in their locations, so that equal ones stay equal
-    whatever they are called. Text shows it as `{nsa.name = "slc"}`, from which
-    it is read back; schedules find ops by it.
+    Statements have their names in their locations, so that equal statements
+    stay equal under different names. Text shows a name as `{nsa.name = "slc"}`
+    and the parser reads it back; schedules find ops by it.
 
-    The body is a list of nsa operations on whole tensors; scalar code stands in
-    their regions only. There it may use `arith`, `math`, `nsa.dim` and
+    The body is a list of nsa operations on whole tensors; scalar code is in
+    their regions only. It may use `arith`, `math`, `nsa.dim` and
     `nsa.table_read` on f32, index, i1 and i64: code that can be interpreted,
     differentiated and compiled for any target.
 
@@ -90,7 +91,7 @@ def NSA_KernelOp : NSA_Op<"kernel", [
     std::string getArgumentName(unsigned index);
     std::string getResultName(unsigned index);
 
-    /// Which of the type's dimensions each dimension of callers is.
+    /// For each dimension of the callers, its index in the type's dimensions.
     ::llvm::SmallVector<int64_t> getArgumentOrder(unsigned index);
     ::llvm::SmallVector<int64_t> getResultOrder(unsigned index);
   }];
@@ -100,8 +101,8 @@ def NSA_ReturnOp : NSA_Op<"return", [
     Pure, Terminator, HasParent<"KernelOp">]> {
   let summary = "the results of a kernel";
   let description = [{
-    As many values, of the same types, as the kernel declares. Conversions to a
-    result's element type are an `nsa.map` in front.
+    Returns as many values, of the same types, as the kernel declares. An
+    `nsa.map` before it converts to a result's element type.
 
     ```mlir
     nsa.return %o, %idx : !nsa.tensor<[B, T, HQ, DV], bf16>, !nsa.tensor<[B, T, H, 16], i32>
@@ -129,8 +130,8 @@ def NSA_DimOp : NSA_Op<"dim", [
     Pure, NSA_InScalarCode, NSA_NamesResults]> {
   let summary = "the size of a named dimension";
   let description = [{
-    Within scalar code of a ragged kernel: the length of the current batch row
-    for a ragged dimension.
+    In scalar code of a ragged kernel, the size of a ragged dimension is the
+    length of the current batch row.
 
     ```mlir
     %d = nsa.dim "D"

@@ -16,7 +16,7 @@ using namespace nsacc::nsa;
 // Dimensions in assembly
 //===----------------------------------------------------------------------===//
 
-/// `pool(S, 32, 16, drop)`, behind the keyword.
+/// `pool(S, 32, 16, drop)`, after the keyword.
 static FailureOr<Attribute> parsePool(AsmParser &parser, bool ragged) {
   std::string base;
   int64_t len, stride;
@@ -42,7 +42,7 @@ static FailureOr<Attribute> parsePool(AsmParser &parser, bool ragged) {
                                       *tail, ragged, StringAttr(), 0, 0));
 }
 
-/// `pooled(N of S, 32, 16, 0, 0)`, behind the keyword.
+/// `pooled(N of S, 32, 16, 0, 0)`, after the keyword.
 static FailureOr<Attribute> parsePooled(AsmParser &parser, bool ragged) {
   std::string base, count;
   int64_t len, stride, offset, memory;
@@ -65,7 +65,7 @@ static FailureOr<Attribute> parsePooled(AsmParser &parser, bool ragged) {
                                       memory));
 }
 
-/// `blocks(S, 64)`, behind the keyword.
+/// `blocks(S, 64)`, after the keyword.
 static FailureOr<Attribute> parseBlocks(AsmParser &parser) {
   std::string base;
   int64_t block;
@@ -136,7 +136,7 @@ static void printDimName(AsmPrinter &printer, StringAttr name) {
   printer.printKeywordOrString(name.getValue());
 }
 
-/// A dimension's name, quoted where the bare word would be read as something
+/// A dimension's name, quoted if the bare word would be parsed as something
 /// else.
 static std::string spellName(StringRef name) {
   bool word =
@@ -250,7 +250,8 @@ void NSADialect::registerTypes() {
       >();
 }
 
-/// Dimensions are of the known kinds, and none stands twice by name.
+/// Checks that dimensions are of the known kinds, and that no name occurs
+/// twice.
 static LogicalResult verifyDims(function_ref<InFlightDiagnostic()> emitError,
                                 ArrayRef<Attribute> dims) {
   llvm::SmallPtrSet<Attribute, 4> seen;

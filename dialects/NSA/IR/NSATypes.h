@@ -18,30 +18,30 @@
 
 namespace nsacc::nsa {
 
-/// The dimension as it stands in a type: `T`, `ragged T`, `pool(S, 32, 16,
-/// drop)`, …
+/// The dimension as types spell it: `T`, `ragged T`, `pool(S, 32, 16, drop)`, …
 std::string toString(mlir::Attribute dim);
 /// `[B, T, HQ, D]`
 std::string toString(llvm::ArrayRef<mlir::Attribute> dims);
 
-/// The name of the token dimension behind a sequence dimension: `S` for `S`,
+/// The name of the token dimension of a sequence dimension: `S` for `S`,
 /// `ragged S`, `pool(S, …)`, `pooled(N of S, …)` and `blocks(S, …)`; empty for
 /// others.
 llvm::StringRef getTokenDim(mlir::Attribute dim);
 
 /// Some of a tensor's dimensions, a bit for each.
 using DimSet = llvm::SmallBitVector;
-/// Those dimensions of `whole` that `part` is, in this order. Numbers may leave
-/// a choice, `[4]` in `[4, T, 4]`; then it is the first ones.
+/// The dimensions of `whole` that match `part`, in order. If numbers leave a
+/// choice, as `[4]` in `[4, T, 4]`, the first ones are taken.
 struct DimMatch {
   DimSet dims;
   bool isUnique;
 };
-/// Nothing if `part` is no subsequence of `whole`.
+/// None if `part` isn't a subsequence of `whole`.
 std::optional<DimMatch> matchDims(llvm::ArrayRef<mlir::Attribute> part,
                                   llvm::ArrayRef<mlir::Attribute> whole);
-/// The dimensions `part` of the tensor whose own are `outer` of a third one, in
-/// that.
+/// Composes sets: `outer` marks a tensor's dimensions within a third tensor,
+/// and `part` marks some of that tensor's dimensions. Gives the latter within
+/// the third.
 DimSet compose(const DimSet &outer, const DimSet &part);
 
 } // namespace nsacc::nsa

@@ -39,8 +39,9 @@ def NSA_Selection : NSA_Type<"Selection", "selection"> {
   let summary = "for each query row and head, a set of key blocks";
   let description = [{
     A set of at most `top` blocks of `block` tokens of dimension `of`, for each
-    index of `dims` (batch, query and head). With `tokens`, so many neighbouring queries of a batch row have one set, and
-    `dims` counts such groups.
+    index of `dims` (batch, query and head). With `tokens`, that many
+    neighbouring queries of a batch row share one set, and `dims` counts such
+    groups.
 
     ```mlir
     !nsa.selection<[B, T, H], top = 16, block = 64, of = S>

@@ -8,9 +8,9 @@
 
 namespace nsacc::nsa {
 
-/// The dimensions of queries, keys or values by what they stand for.
+/// The dimensions of queries, keys or values by their meaning.
 struct SequenceDims {
-  mlir::Attribute batch; ///< null where ragged rows are packed
+  mlir::Attribute batch; ///< null if ragged rows are packed
   mlir::Attribute tokens, heads, features;
 
   bool isRagged() const { return !batch; }
@@ -22,12 +22,12 @@ mlir::FailureOr<SequenceDims> getSequenceDims(mlir::Operation *op,
                                               llvm::StringRef what,
                                               NamedTensorType type);
 
-/// `[B, T]` or `[ragged T]`, and what follows.
+/// `[B, T]` or `[ragged T]`, followed by other dimensions.
 llvm::SmallVector<mlir::Attribute>
 getRowDims(const SequenceDims &dims, llvm::ArrayRef<mlir::Attribute> tail);
 
 /// Fails unless `found` has exactly these dimensions and this element type.
-/// `reason` tells where they come from.
+/// `reason` says where they come from.
 mlir::LogicalResult expectTensor(mlir::Operation *op, llvm::StringRef what,
                                  NamedTensorType found,
                                  llvm::ArrayRef<mlir::Attribute> dims,
@@ -47,8 +47,8 @@ mlir::LogicalResult expectDim(mlir::Operation *op, llvm::StringRef what,
 /// that its size is known.
 mlir::LogicalResult expectKernelDim(mlir::Operation *op, llvm::StringRef name);
 
-/// Fails unless the region is empty, or scalar code with the arguments and the
-/// result that `clause` has.
+/// Fails unless the region is empty, or scalar code with the clause's arguments
+/// and result.
 mlir::LogicalResult verifyClause(mlir::Operation *op, Clause clause,
                                  mlir::Region &region);
 

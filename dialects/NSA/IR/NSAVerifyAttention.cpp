@@ -77,7 +77,8 @@ static LogicalResult verifySelection(Operation *op, const SequenceDims &query,
            << selection.getOf().getValue() << "'";
   SequenceDims rows = query;
   if (selection.getTokens() > 1 || isHandedIn(selected)) {
-    // The run says whether they are as many as the queries' tokens ask for.
+    // At run time it is checked that there are as many as the queries' tokens
+    // need.
     rows.tokens = selection.getRowDim();
     if (rows.tokens == query.tokens &&
         (selection.getTokens() > 1 || hasRowsOfOffsets(selected)))
@@ -107,7 +108,7 @@ struct Scoring {
 };
 } // namespace
 
-/// What attend and importance have in common: queries, keys and a selection.
+/// Checks that attend and importance share: queries, keys and a selection.
 static FailureOr<Scoring> verifyScoring(ScoringOpInterface op) {
   auto queryType = cast<NamedTensorType>(op.getQuery().getType());
   auto keyType = cast<NamedTensorType>(op.getKey().getType());
@@ -205,7 +206,8 @@ LogicalResult AttendOp::verifyRegions() {
 // ImportanceOp
 //===----------------------------------------------------------------------===//
 
-/// Which of `lse` and `weight` the kind of importance needs.
+/// Checks that `lse` and `weight` are there if the kind of importance needs
+/// them.
 static LogicalResult verifyKind(ImportanceOp op) {
   bool isProb = op.getKind() == ImportanceKind::Prob;
   if (isProb && !op.getLse())
@@ -223,7 +225,7 @@ static LogicalResult verifyKind(ImportanceOp op) {
   return success();
 }
 
-/// The keys of an importance, behind its rows, aren't packed.
+/// The keys of an importance, after its rows, aren't packed.
 static FailureOr<Attribute> getKeyEntries(ImportanceOp op,
                                           const SequenceDims &key) {
   if (!key.isRagged())

@@ -9,7 +9,8 @@
 using namespace mlir;
 using namespace nsacc::nsa;
 
-/// Arguments, or results, are tensors and no two have the same name.
+/// Checks that arguments, or results, are tensors and that no two have the same
+/// name.
 static LogicalResult verifyNames(KernelOp kernel, StringRef what,
                                  ArrayRef<Type> types,
                                  function_ref<Attribute(unsigned)> getNameAttr,
@@ -34,7 +35,7 @@ static LogicalResult verifyNames(KernelOp kernel, StringRef what,
   return success();
 }
 
-/// The caller's order has each of the type's dimensions once.
+/// Checks that the caller's order has each of the type's dimensions once.
 static LogicalResult
 verifyOrders(KernelOp kernel, StringRef what, ArrayRef<Type> types,
              function_ref<Attribute(unsigned)> getOrderAttr,
@@ -59,14 +60,14 @@ verifyOrders(KernelOp kernel, StringRef what, ArrayRef<Type> types,
 }
 
 namespace {
-/// How the kernel's arguments use a named dimension.
+/// The kernel's arguments with a named dimension.
 struct DimUse {
   bool ragged = false;
   unsigned argument = 0;
 };
 } // namespace
 
-/// A name is ragged in all arguments and results or in none.
+/// Checks that a name is ragged in all arguments and results or in none.
 static LogicalResult collectDims(KernelOp kernel, StringRef what,
                                  ArrayRef<Type> types,
                                  function_ref<std::string(unsigned)> getName,
@@ -89,7 +90,8 @@ static LogicalResult collectDims(KernelOp kernel, StringRef what,
   return success();
 }
 
-/// Every ragged dimension has one argument of offsets, behind all others.
+/// Checks that every ragged dimension has one argument of offsets, after all
+/// others.
 static LogicalResult verifyOffsets(KernelOp kernel,
                                    const llvm::StringMap<DimUse> &uses) {
   llvm::StringSet<> known;

@@ -11,13 +11,14 @@ static bool isScalar(Type type) {
          type.isInteger(64);
 }
 
-/// A constant of fp64 that the program's reals round to.
+/// Whether it is a constant of fp64 that the program's reals round to.
 static bool isExactConstant(Operation &op) {
   return isa<arith::ConstantOp>(op) && op.getResult(0).getType().isF64() &&
          llvm::all_of(op.getUsers(), llvm::IsaPred<arith::TruncFOp>);
 }
 
-/// What can be differentiated, interpreted and compiled for any target.
+/// Allows ops that can be differentiated, interpreted and compiled for any
+/// target.
 static LogicalResult verifyScalarOp(Operation &op) {
   StringRef dialect = op.getName().getDialectNamespace();
   bool allowed =

@@ -22,7 +22,7 @@ static LogicalResult verifyScores(Operation *op, NamedTensorType type) {
 // BlocksOp, DeclareBlocksOp
 //===----------------------------------------------------------------------===//
 
-/// `result` is `input` with its last dimension replaced by `last`.
+/// Checks that `result` is `input` with its last dimension replaced by `last`.
 static LogicalResult expectLastDim(Operation *op, NamedTensorType result,
                                    NamedTensorType input, Attribute last,
                                    StringRef reason) {
@@ -75,7 +75,7 @@ LogicalResult DeclareBlocksOp::verify() {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The blocks that entries of an importance stand for.
+/// The blocks of an importance's entries.
 struct BlockEntries {
   StringRef of;
   int64_t block;
@@ -94,7 +94,8 @@ static FailureOr<BlockEntries> getBlockEntries(TopKOp op, Attribute keys) {
          << toString(keys) << "'; map it with nsa.blocks first";
 }
 
-/// The forced blocks have room, and `top` of the result counts all.
+/// Checks that the forced blocks have room, and that `top` of the result counts
+/// all.
 static LogicalResult verifyTop(TopKOp op) {
   uint64_t top = op.getTop();
   uint64_t forced = llvm::SaturatingAdd<uint64_t>(op.getFirst(), op.getLast());
@@ -113,7 +114,8 @@ static LogicalResult verifyTop(TopKOp op) {
          << ", found top = " << found;
 }
 
-/// Heads that share a selection fill the heads; names are checked at run time.
+/// Checks that heads that share a selection fill the heads; names are checked
+/// at run time.
 static LogicalResult verifySharedHeads(TopKOp op, Attribute heads) {
   auto size = dyn_cast<IntegerAttr>(heads);
   if (!size || size.getInt() % op.getShareHeads() == 0)
@@ -176,8 +178,8 @@ static bool isIndex(Type element) {
   return element.isInteger(32) || element.isInteger(64);
 }
 
-/// Lists behind each other have their bounds in `offsets`, whose dimensions
-/// are those of the entries but for the tokens' place.
+/// Checks consecutive lists: `offsets` has their bounds, and the same
+/// dimensions as the entries except for the tokens' dimension.
 static LogicalResult verifyOffsets(DeclareSelectionOp op,
                                    NamedTensorType entries) {
   auto offsets = cast<NamedTensorType>(op.getOffsets().getType());
@@ -205,7 +207,7 @@ static LogicalResult verifyOffsets(DeclareSelectionOp op,
   return success();
 }
 
-/// Of lists that all have as many entries.
+/// Checks lists that all have the same number of entries.
 static LogicalResult verifyWidth(DeclareSelectionOp op,
                                  NamedTensorType indices) {
   ArrayRef<Attribute> dims = indices.getDims();

@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace nsacc::nsa;
 
-/// Whether rows of tokens, computed or declared, stand behind the dimension.
+/// Whether the dimension counts tokens, computed or declared.
 static bool isTokenLike(Attribute dim) {
   return isa<IntegerAttr, NamedDimAttr, PooledDimAttr>(dim);
 }
@@ -55,7 +55,7 @@ LogicalResult nsacc::nsa::expectTensor(Operation *op, StringRef what,
                                        Type elementType, StringRef reason) {
   if (found.getDims() == dims && found.getElementType() == elementType)
     return success();
-  // A message has quotes around a type, which is a part of one here.
+  // Messages quote types, but here the type is part of a longer spelling.
   std::string element;
   llvm::raw_string_ostream(element) << elementType;
   return op->emitOpError("expected ")
@@ -82,7 +82,7 @@ LogicalResult nsacc::nsa::expectDim(Operation *op, StringRef what,
          << toString(found) << "'; " << reason;
 }
 
-/// The names of dimensions whose sizes the kernel's arguments tell.
+/// The names of dimensions whose sizes come from the kernel's arguments.
 static llvm::SetVector<StringRef> getKernelDims(KernelOp kernel) {
   llvm::SetVector<StringRef> names;
   for (Type type : kernel.getArgumentTypes())

@@ -12,8 +12,8 @@ constexpr llvm::StringLiteral kSizesAttrName = "nsa.sizes";
 
 class KernelOp;
 
-/// Names of the dimensions whose sizes compiled programs rely on: those of
-/// heads and channels, which stand behind tokens in tensors of the kernel.
+/// Names of the dimensions whose sizes compiled programs rely on: heads and
+/// channels, which come after tokens in the kernel's tensors.
 llvm::SmallVector<llvm::StringRef> getSpecializedDims(KernelOp kernel);
 
 #define GEN_PASS_DECL

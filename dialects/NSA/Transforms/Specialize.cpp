@@ -37,8 +37,8 @@ static SmallVector<Attribute> getTokenDims(Operation *op) {
 }
 
 namespace {
-/// Dimensions that count tokens: those of queries, keys and what else has
-/// tokens, and those behind pooled keys.
+/// Dimensions that count tokens: of queries, keys and other tensors with
+/// tokens, and the token dimensions of pooled keys.
 struct TokenDims {
   explicit TokenDims(KernelOp kernel) {
     kernel.walk([&](Operation *op) {
@@ -75,7 +75,7 @@ static llvm::StringSet<> getPlainDims(KernelOp kernel) {
   return names;
 }
 
-/// The dimensions of a tensor behind its rows' tokens or pooled keys.
+/// The dimensions of a tensor after its rows' tokens or pooled keys.
 static ArrayRef<Attribute> getDimsBehindTokens(NamedTensorType type,
                                                const TokenDims &tokens) {
   ArrayRef<Attribute> dims = type.getDims();
@@ -85,8 +85,8 @@ static ArrayRef<Attribute> getDimsBehindTokens(NamedTensorType type,
   return dims.drop_front(position + 1);
 }
 
-/// Whether tiles have the argument's shape. Those of tables, which clauses read
-/// element by element, and of what no result needs, have not.
+/// Whether tiles have the argument's shape. Tables, which clauses read element
+/// by element, and arguments that no result needs, aren't tiled.
 static bool isTiled(KernelOp kernel, BlockArgument argument) {
   return llvm::any_of(argument.getUsers(), [&](Operation *user) {
     return user->getParentOp() == kernel;
@@ -95,8 +95,8 @@ static bool isTiled(KernelOp kernel, BlockArgument argument) {
 
 SmallVector<StringRef> nsacc::nsa::getSpecializedDims(KernelOp kernel) {
   TokenDims tokens(kernel);
-  // The number of blocks follows from the number of tokens, whatever scores of
-  // blocks are computed of.
+  // The number of blocks follows from the number of tokens, whichever input the
+  // scores of blocks come from.
   llvm::SetVector<std::pair<Value, Attribute>> scores;
   kernel.walk([&](DeclareBlocksOp op) {
     Value all = op->getOperand(0);
