@@ -1,7 +1,7 @@
 //===- DLPack.h - The DLPack exchange structures ----------------*- C++ -*-===//
 //
-// The layouts of DLPack 1.0, of the unversioned exchange before it, and of the
-// C functions that DLPack 1.3 hangs on the classes of tensors.
+// Layouts of DLPack 1.0, of the unversioned exchange before it, and of the C
+// functions that DLPack 1.3 adds to the classes of tensors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,14 +37,14 @@ struct Tensor {
   uint64_t byteOffset;
 };
 
-/// In capsules named "dltensor".
+/// The content of capsules named "dltensor".
 struct ManagedTensor {
   Tensor tensor;
   void *managerContext;
   void (*deleter)(ManagedTensor *);
 };
 
-/// In capsules named "dltensor_versioned".
+/// The content of capsules named "dltensor_versioned".
 struct VersionedTensor {
   struct {
     uint32_t major, minor;
@@ -55,7 +55,7 @@ struct VersionedTensor {
   Tensor tensor;
 };
 
-/// Behind `__dlpack_c_exchange_api__` of a class, in a capsule named
+/// The content of a class's `__dlpack_c_exchange_api__`, a capsule named
 /// "dlpack_exchange_api". Functions return 0, or -1 with a Python exception.
 /// They need the GIL.
 struct ExchangeAPI {
@@ -66,7 +66,7 @@ struct ExchangeAPI {
   void *allocate;
   void *toManaged;
   void *fromManaged;
-  /// Lends an object of the class while it lives; may be null.
+  /// Borrows from an object of the class while the object lives; may be null.
   int (*lend)(void *object, Tensor *result);
   int (*getCurrentStream)(DeviceType type, int32_t device, void **stream);
 };

@@ -5,7 +5,7 @@
 namespace py = pybind11;
 using namespace nsacc::python;
 
-/// Program texts need not be UTF-8, and diagnostics may quote them.
+/// Program texts needn't be UTF-8, and diagnostics may quote them.
 static py::str toPython(const char *text) {
   return py::reinterpret_steal<py::str>(
       PyUnicode_DecodeUTF8(text, std::strlen(text), "replace"));
@@ -51,7 +51,7 @@ void nsacc::python::check(nsacc_status status, ErrorHandle error) {
     return;
   if (!error)
     throw std::bad_alloc();
-  // The signal's handler raised something: KeyboardInterrupt, most often.
+  // The signal's handler raised an exception, usually KeyboardInterrupt.
   if (PyErr_Occurred())
     throw py::error_already_set();
   py::object type = py::module_::import("nsacc.errors")

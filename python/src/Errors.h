@@ -15,11 +15,11 @@ struct ErrorDeleter {
 };
 using ErrorHandle = std::unique_ptr<nsacc_error, ErrorDeleter>;
 
-/// Raises the exception of nsacc.errors that stands for `error` unless `status`
-/// is NSACC_OK.
+/// Raises the exception of nsacc.errors for `error` unless `status` is
+/// NSACC_OK.
 void check(nsacc_status status, ErrorHandle error);
 
-/// Calls `body(error)` without the GIL and raises what went wrong.
+/// Calls `body(error)` without the GIL and raises its error.
 template <typename Body> void callUnlocked(Body body) {
   nsacc_error *error = nullptr;
   nsacc_status status;

@@ -1,4 +1,4 @@
-//===- Explain.cpp - How programs are compiled, for Python ----------------===//
+//===- Explain.cpp - Explanations of programs, for Python -----------------===//
 
 #include "Explain.h"
 #include "Handles.h"

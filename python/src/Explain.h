@@ -1,4 +1,4 @@
-//===- Explain.h - How programs are compiled, for Python --------*- C++ -*-===//
+//===- Explain.h - Explanations of programs, for Python ---------*- C++ -*-===//
 
 #ifndef NSACC_PYTHON_EXPLAIN_H
 #define NSACC_PYTHON_EXPLAIN_H

@@ -1,4 +1,4 @@
-//===- Handles.h - Owners of what the C interface makes ---------*- C++ -*-===//
+//===- Handles.h - Owners of objects of the C interface ---------*- C++ -*-===//
 
 #ifndef NSACC_PYTHON_HANDLES_H
 #define NSACC_PYTHON_HANDLES_H
@@ -33,7 +33,7 @@ template <typename T> Handle<T> checkMemory(T *pointer) {
   return Handle<T>(pointer);
 }
 
-/// Options of a run where the tensors are.
+/// Options of a run on the tensors' device.
 inline Handle<nsacc_run_options> makeRunOptions(std::optional<int> device,
                                                 uintptr_t stream) {
   Handle<nsacc_run_options> options = checkMemory(nsacc_run_options_create());

@@ -1,4 +1,4 @@
-//===- HostTensor.cpp - Python's tensors as the C interface sees them -----===//
+//===- HostTensor.cpp - Python's tensors for the C interface --------------===//
 
 #include "HostTensor.h"
 #include <cstring>
@@ -42,7 +42,7 @@ static std::string describe(const dlpack::DataType &type) {
   return type.lanes == 1 ? name : name + "x" + std::to_string(type.lanes);
 }
 
-/// Takes the tensor out of a capsule, which from then on is marked as used.
+/// Takes the tensor out of a capsule, and marks the capsule as used.
 template <typename Managed>
 static Managed *consume(const py::capsule &capsule, const char *name,
                         const char *usedName, std::shared_ptr<void> &owner) {
@@ -192,7 +192,7 @@ HostTensor HostTensor::fromShape(const std::string &dtype,
   HostTensor result;
   result.dtype = parseDType(dtype);
   result.shape = shape;
-  // Zeros reach nowhere, however large the shape.
+  // Strides of 0 can't overflow, however large the shape.
   result.strides.assign(shape.size(), 0);
   result.readOnly = true;
   return result;

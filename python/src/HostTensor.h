@@ -14,13 +14,15 @@
 
 namespace nsacc::python {
 
-/// A view of memory that a Python object owns, and keeps, while this lives.
+/// A view of memory that a Python object owns. The object is kept while the
+/// view lives.
 class HostTensor {
 public:
-  /// Of a capsule that `__dlpack__` gave.
+  /// A view of a capsule that `__dlpack__` returned.
   static HostTensor fromDLPack(const pybind11::capsule &capsule);
-  /// Of the buffer protocol. `dtype` overrules the buffer's format with one of
-  /// the same size, for element types that the protocol doesn't know.
+  /// A view of an object with the buffer protocol. `dtype` replaces the
+  /// buffer's format by one of the same size, for element types that the
+  /// protocol doesn't know.
   static HostTensor fromBuffer(const pybind11::object &object,
                                const std::optional<std::string> &dtype);
 
@@ -32,7 +34,7 @@ public:
   nsacc_dtype getDType() const { return dtype; }
   const std::vector<int64_t> &getShape() const { return shape; }
   bool isReadOnly() const { return readOnly; }
-  /// The CUDA device that the memory is of, if any.
+  /// The CUDA device that has the memory, if any.
   std::optional<int> getDevice() const { return device; }
 
 private:
@@ -44,7 +46,7 @@ private:
   std::shared_ptr<void> owner;
 };
 
-/// The element type that programs know it by, if any.
+/// nsacc's element type for a DLPack type, if any.
 std::optional<nsacc_dtype> findDType(const dlpack::DataType &type);
 
 void bindHostTensor(pybind11::module_ &module);

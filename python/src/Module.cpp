@@ -13,7 +13,7 @@
 namespace py = pybind11;
 using namespace nsacc::python;
 
-/// A tuple of what `get(0)`, `get(1)`, … give.
+/// A tuple of `get(0)`, `get(1)`, …
 static py::tuple toTuple(size_t count, const char *(*get)(size_t)) {
   py::tuple result(count);
   for (size_t index = 0; index < count; ++index)

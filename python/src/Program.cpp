@@ -12,7 +12,7 @@ namespace py = pybind11;
 using namespace nsacc::python;
 
 namespace {
-/// What nsacc.compile made.
+/// The result of nsacc.compile.
 class Program {
 public:
   Program(const std::string &source, const std::string &file,
@@ -24,7 +24,7 @@ public:
           const std::optional<std::string> &tune,
           const std::vector<std::string> &worker);
 
-  /// One of a package.
+  /// Loads a package.
   explicit Program(const py::bytes &package);
 
   const nsacc_program *get() const { return handle.get(); }
@@ -184,7 +184,7 @@ Program::printForSizes(decltype(&nsacc_program_tile_ir) print,
   return nsacc_text_data(Handle<nsacc_text>(text).get());
 }
 
-/// The results' shapes, and what is odd about the inputs'.
+/// The results' shapes, and a warning if the inputs' shapes are odd.
 py::tuple Program::inferShapes(const std::vector<const HostTensor *> &inputs,
                                std::optional<int> device,
                                uintptr_t stream) const {
@@ -207,7 +207,8 @@ py::tuple Program::inferShapes(const std::vector<const HostTensor *> &inputs,
   return py::make_tuple(std::move(result), nsacc_shapes_warning(pointer));
 }
 
-/// What the run took: seconds of compiling and running, bytes of workspace.
+/// Runs the program. Gives seconds of compiling and running, and bytes of
+/// workspace.
 py::tuple Program::run(const std::vector<const HostTensor *> &inputs,
                        const std::vector<const HostTensor *> &outputs,
                        uint32_t threads, bool roundStorage, bool f64Results,
@@ -298,7 +299,7 @@ static py::object toPython(const nsacc_value *value) {
                           py::tuple(dims));
 }
 
-/// A tuple of what `get(program, 0)`, `get(program, 1)`, … give.
+/// A tuple of `get(program, 0)`, `get(program, 1)`, …
 template <typename Get>
 static py::tuple toTuple(const Program &program,
                          size_t (*count)(const nsacc_program *), Get get) {

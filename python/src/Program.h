@@ -8,7 +8,7 @@
 
 namespace nsacc::python {
 
-/// What an _nsacc.Program holds, while it lives.
+/// The program in an _nsacc.Program; valid while that lives.
 const nsacc_program *getProgram(pybind11::handle program);
 
 void bindProgram(pybind11::module_ &module);

@@ -19,11 +19,11 @@ using namespace nsacc::python;
 
 namespace {
 
-/// Of more dimensions there are no programs that time matters to.
+/// With more dimensions, a program's calls are too slow for this to matter.
 constexpr int mostDims = 8;
 
-/// An input or a result, apart from torch: other threads may reshape a tensor
-/// while the GIL is released.
+/// An input or a result, copied from torch's tensor: other threads may reshape
+/// the tensor while the GIL is released.
 struct View {
   nsacc_tensor get() const {
     return {data, dtype, rank, shape.data(), strides.data()};
@@ -33,11 +33,11 @@ struct View {
   nsacc_dtype dtype = NSACC_DTYPE_F32;
   int32_t rank = 0;
   std::array<int64_t, mostDims> shape, strides;
-  /// Where a plain number is; `data` points here then.
+  /// Holds a plain number; then `data` points here.
   alignas(8) std::array<char, 8> number;
 };
 
-/// The shapes of results for the shapes of inputs, both of the last call.
+/// The shapes of results for the shapes of inputs, both from the last call.
 struct KnownShapes {
   std::vector<int64_t> inputs;
   std::vector<py::tuple> results;
@@ -48,19 +48,20 @@ public:
   QuickCall(py::object program, bool runsOnGPU, py::object makeResults,
             py::object tell);
 
-  /// The results; None where the call isn't one for here, which has done
-  /// nothing then.
+  /// The results; None if this path can't take the call. Then nothing has been
+  /// done.
   py::object call(const py::tuple &inputs);
 
 private:
-  /// A call's inputs, and where they are.
+  /// A call's inputs and their device.
   struct Call {
     explicit Call(const Torch &torch) : torch(torch) {}
 
     const Torch &torch;
     std::vector<View> inputs;
     std::vector<int64_t> sizes;
-    /// Which inputs are numbers, and on a GPU the tensors that hold them there.
+    /// Indices of the inputs that are numbers, and on a GPU the tensors that
+    /// hold them.
     std::vector<size_t> numbers;
     std::vector<py::object> owners;
     int device = hostDevice;
@@ -83,7 +84,7 @@ private:
   bool runsOnGPU;
   /// A class of tuples for several results, else None.
   py::object makeResults;
-  /// Tells of what was found wrong while code was made.
+  /// Reports warnings that arose while code was made.
   py::object tell;
   std::vector<nsacc_dtype> inputTypes, resultTypes;
   std::vector<size_t> ranks;
@@ -102,7 +103,7 @@ QuickCall::QuickCall(py::object object, bool runsOnGPU, py::object makeResults,
     const nsacc_value *input = nsacc_program_input(handle, i);
     inputTypes.push_back(nsacc_value_dtype(input));
     ranks.push_back(nsacc_value_rank(input));
-    // The lengths of rows are in the memory of their offsets.
+    // The lengths of rows depend on the values of their offsets.
     if (ranks.back() == 1 &&
         nsacc_dim_get_kind(nsacc_value_dim(input, 0)) == NSACC_DIM_OFFSETS)
       areShapesOfShapes = false;
@@ -115,7 +116,8 @@ QuickCall::QuickCall(py::object object, bool runsOnGPU, py::object makeResults,
 // Inputs
 //===----------------------------------------------------------------------===//
 
-/// False for tensors that aren't this program's, or have too many dimensions.
+/// Borrows a tensor. False if its type isn't the program's, or it has too many
+/// dimensions.
 static bool borrow(const dlpack::Tensor &from, nsacc_dtype dtype, View &view) {
   std::optional<nsacc_dtype> found = findDType(from.dtype);
   if (found != dtype || from.ndim > mostDims || (from.ndim && !from.strides))
@@ -153,8 +155,8 @@ static bool writeReal(PyObject *number, View &view) {
   return std::isinf(narrow) == std::isinf(value) && write(narrow, view);
 }
 
-/// A plain number. False where it isn't one that its type holds, and for f16
-/// and bf16, to which NumPy rounds.
+/// Converts a plain number. False if its type can't hold it, and for f16 and
+/// bf16, for which NumPy rounds.
 static bool convert(PyObject *number, nsacc_dtype dtype, View &view) {
   view.data = view.number.data();
   view.dtype = dtype;
@@ -203,7 +205,7 @@ bool QuickCall::bind(const py::tuple &inputs, Call &call) const {
       call.numbers.push_back(index);
     }
   }
-  // Without a tensor, results are of another library.
+  // Without an input tensor, the results' library isn't known.
   if (call.device == noDevice)
     return false;
   if (call.device == hostDevice)
@@ -212,7 +214,7 @@ bool QuickCall::bind(const py::tuple &inputs, Call &call) const {
   return moveNumbers(inputs, call);
 }
 
-/// To the GPU that the other inputs are on.
+/// Moves numbers to the GPU of the other inputs.
 bool QuickCall::moveNumbers(const py::tuple &inputs, Call &call) const {
   for (size_t index : call.numbers) {
     py::handle number = PyTuple_GET_ITEM(inputs.ptr(), index);
@@ -239,7 +241,7 @@ static std::vector<nsacc_tensor> toC(const std::vector<View> &views) {
 // Results
 //===----------------------------------------------------------------------===//
 
-/// Null where the inputs don't fit, or there is something to warn of.
+/// Null if the inputs don't fit, or if there is a warning to print.
 const std::vector<py::tuple> *QuickCall::findShapes(const Call &call) {
   if (areShapesOfShapes && !known.results.empty() && known.inputs == call.sizes)
     return &known.results;
@@ -258,7 +260,7 @@ const std::vector<py::tuple> *QuickCall::findShapes(const Call &call) {
   ErrorHandle owner(error);
   if (status != NSACC_OK)
     return nullptr;
-  // The other way of a call warns, once for each program.
+  // The slow path of a call warns, once for each program.
   if (*nsacc_shapes_warning(pointer) && !std::exchange(hasWarned, true))
     return nullptr;
   KnownShapes found = {call.sizes, {}};
@@ -279,7 +281,7 @@ py::object QuickCall::toResult(std::vector<py::object> tensors) const {
   py::tuple values(tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i)
     values[i] = std::move(tensors[i]);
-  // What the class's own constructor does, after a step through Python.
+  // Same as the class's constructor, which takes a step through Python.
   py::tuple arguments = py::make_tuple(std::move(values));
   auto *type = reinterpret_cast<PyTypeObject *>(makeResults.ptr());
   PyObject *result = PyTuple_Type.tp_new(type, arguments.ptr(), nullptr);
@@ -333,7 +335,7 @@ py::object QuickCall::call(const py::tuple &inputs) {
   const std::vector<py::tuple> *shapes = findShapes(call);
   if (!shapes)
     return py::none();
-  // Another thread's call may replace the known ones.
+  // Another thread's call may replace the known shapes, so this copies them.
   return run(call, std::vector<py::tuple>(*shapes));
 }
 

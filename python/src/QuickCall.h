@@ -7,8 +7,8 @@
 
 namespace nsacc::python {
 
-/// Calls of a program that need no word to be said: whatever is wrong or out of
-/// the ordinary is left to nsacc.program, which knows how to put it.
+/// The fast path of a program's calls. All errors and special cases are left to
+/// nsacc.program, which words the messages.
 void bindQuickCall(pybind11::module_ &module);
 
 } // namespace nsacc::python

@@ -59,13 +59,13 @@ Torch::Torch(py::module_ torch, const dlpack::ExchangeAPI *api)
 }
 
 const Torch *Torch::find() {
-  // Never destroyed: the interpreter may end first.
+  // Never destroyed: the interpreter may end earlier.
   static const Torch *found = nullptr;
   if (found)
     return found;
   PyObject *torch =
       PyDict_GetItemString(PyImport_GetModuleDict(), "torch"); // borrowed
-  // Another thread may be importing it.
+  // Another thread may be importing torch.
   if (!torch || !py::hasattr(torch, "nn") || !py::hasattr(torch, "Tensor"))
     return nullptr;
   auto module = py::reinterpret_borrow<py::module_>(torch);
@@ -84,7 +84,7 @@ const Torch *Torch::find() {
 
 static bool isTrue(const py::object &value) { return value.ptr() == Py_True; }
 
-/// What a function of Python's gave.
+/// Owns the result of a function of Python's C API.
 static py::object own(PyObject *object) {
   if (!object)
     throw py::error_already_set();
@@ -96,8 +96,8 @@ bool Torch::recordsGradient(py::handle object) const {
          isTrue(own(PyObject_CallNoArgs(isGradEnabled.ptr())));
 }
 
-/// Of a number that torch counts. What can't be read may be anything: the other
-/// way of a call looks closer.
+/// Compares a counter of torch. A value that can't be read counts as large
+/// enough: then the slow path of a call looks closer.
 static bool isAtLeast(PyObject *number, long least) {
   long value = number ? PyLong_AsLong(number) : least;
   if (!PyErr_Occurred())
@@ -107,7 +107,7 @@ static bool isAtLeast(PyObject *number, long least) {
 }
 
 bool Torch::isWatching() const {
-  // Outside of all levels it is -1. Borrowed.
+  // The level is -1 outside of all levels. The reference is borrowed.
   return isAtLeast(PyDict_GetItemWithError(forward.ptr(), forwardLevel.ptr()),
                    0) ||
          isAtLeast(own(PyObject_CallNoArgs(countModes.ptr())).ptr(), 1) ||
@@ -115,8 +115,8 @@ bool Torch::isWatching() const {
          isTrue(own(PyObject_CallNoArgs(isCasting.ptr())));
 }
 
-/// Tensors that stand for others, as while functions are transformed, and zeros
-/// that aren't stored have elements, but no memory.
+/// Whether a tensor has memory. Tensors that stand for others while functions
+/// are transformed, and zeros that aren't stored, have elements, but no memory.
 static bool hasMemory(const dlpack::Tensor &view) {
   return view.data || std::find(view.shape, view.shape + view.ndim, 0) !=
                           view.shape + view.ndim;
@@ -140,7 +140,7 @@ py::object Torch::getDevice(int device) const {
 
 py::object Torch::allocate(const py::tuple &shape, nsacc_dtype dtype,
                            int device) const {
-  // A default device that the caller has set is for others.
+  // The caller's default device is for other tensors.
   py::object where = getDevice(device), what = dtypes[py::int_(dtype)];
   PyObject *arguments[] = {shape.ptr(), what.ptr(), where.ptr()};
   return own(

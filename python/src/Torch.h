@@ -9,16 +9,17 @@
 
 namespace nsacc::python {
 
-/// What of torch a call needs. Torch isn't linked: this is DLPack's exchange in
-/// C, which torch has since 2.10, and objects that were looked up once.
+/// The functions of torch that a call needs. Torch isn't linked: this uses
+/// DLPack's exchange in C, which torch has since 2.10, and objects that were
+/// looked up once.
 class Torch {
 public:
-  /// The torch that the process has imported; null where there is none, or one
-  /// without the exchange.
+  /// The torch that the process has imported; null if there is none, or if it
+  /// lacks the exchange.
   static const Torch *find();
 
-  /// Whether these are objects that `lend` takes: tensors and parameters, but
-  /// none of another subclass, which may be anything.
+  /// Whether `lend` takes the object: tensors and parameters, but no other
+  /// subclass, which may behave in any way.
   bool isTensor(pybind11::handle object) const {
     auto *type = reinterpret_cast<PyObject *>(Py_TYPE(object.ptr()));
     return type == tensor.ptr() || type == parameter.ptr();
@@ -26,23 +27,24 @@ public:
 
   /// Whether calls are watched: by a dispatch mode, as make_fx has, by
   /// torch.jit.trace, for tangents of forward-mode gradients, or by autocast,
-  /// which casts. Those who watch know operators, and of a call here would see
-  /// the results' allocation alone.
+  /// which casts. Watchers handle operators; of this path's calls they would
+  /// see only the allocation of the results.
   bool isWatching() const;
 
-  /// A view of a tensor's memory while it lives. False where it has none, its
-  /// gradients would be lost, or its elements are to be negated.
+  /// A view of a tensor's memory while the tensor lives. False if it has no
+  /// memory, if its gradients would be lost, or if its elements are to be
+  /// negated.
   bool lend(pybind11::handle object, dlpack::Tensor &view) const;
-  /// The same of a tensor that `allocate` made.
+  /// A view of a tensor that `allocate` made.
   bool lendOwn(pybind11::handle object, dlpack::Tensor &view) const;
 
-  /// An uninitialized tensor; torch's own, so that streams that use it can be
-  /// recorded. `device` is an index of CUDA's, or -1 for the host.
+  /// An uninitialized tensor. Torch allocates it, so that streams that use it
+  /// can be recorded. `device` is an index of CUDA's, or -1 for the host.
   pybind11::object allocate(const pybind11::tuple &shape, nsacc_dtype dtype,
                             int device) const;
 
-  /// A tensor of rank 0 on a GPU, filled there, on torch's current stream: a
-  /// copy from the host would be waited for.
+  /// A tensor of rank 0 on a GPU, filled there, on torch's current stream. A
+  /// copy from the host would have to be waited for.
   pybind11::object fill(pybind11::handle number, nsacc_dtype dtype,
                         int device) const;
 
@@ -58,7 +60,7 @@ private:
   const dlpack::ExchangeAPI *api;
   pybind11::object tensor, parameter, isGradEnabled, countModes, isTracing,
       isCasting, empty, full, deviceType, host;
-  /// What torch.autograd.forward_ad knows by name.
+  /// The attributes of torch.autograd.forward_ad by name.
   pybind11::dict forward;
   pybind11::dict dtypes;
   pybind11::str requiresGrad, isNegated, forwardLevel;

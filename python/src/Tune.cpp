@@ -10,14 +10,15 @@ namespace py = pybind11;
 using namespace nsacc::python;
 
 namespace {
-/// A Python function that is told of progress, and what it raised.
+/// A Python function that is called with progress, and the exception that it
+/// raised.
 struct Reporter {
   py::object function;
   std::exception_ptr raised;
 };
 } // namespace
 
-/// Not 0 where a signal's handler or the function raised.
+/// Not 0 if a signal's handler or the function raised an exception.
 static int report(const char *progress, void *data) {
   if (checkSignals(nullptr))
     return 1;

@@ -11,13 +11,13 @@
 namespace py = pybind11;
 using namespace nsacc::python;
 
-/// Threads that are in an Unlocked. Atomic, as a fork can come at any time.
+/// Number of threads in an Unlocked. Atomic, as a fork can come at any time.
 static std::atomic<int> running = 0;
 static std::atomic<bool> isEnding = false;
-/// The thread that ends the interpreter, and may still call programs.
+/// The thread that ends the interpreter; it may still call programs.
 static std::atomic<std::thread::id> ender;
 
-/// What is left to a thread when the interpreter ends, until the process does.
+/// Blocks a thread after the interpreter has ended, until the process ends.
 [[noreturn]] static void waitForTheEnd() {
   while (true)
     pause();
@@ -27,7 +27,7 @@ static bool hasEndedForThisThread() {
   return isEnding && ender.load() != std::this_thread::get_id();
 }
 
-/// Takes the GIL with `take`. Python unwinds threads that want it too late.
+/// Takes the GIL with `take`. Python unwinds threads that ask for it too late.
 template <typename Take> static auto takeLock(Take take) {
   try {
     return take();
@@ -65,8 +65,8 @@ static void endProcess(int status, void *) {
   _exit(status);
 }
 
-/// Runs are asked every 50 ms whether they are to end. What isn't asked, as a
-/// compilation, may not outlive the library's static objects.
+/// Runs check every 50 ms whether they should end. Work that doesn't check, as
+/// a compilation, must not outlive the library's static objects.
 static void endCalls() {
   using namespace std::chrono;
   ender = std::this_thread::get_id();

@@ -7,9 +7,9 @@
 
 namespace nsacc::python {
 
-/// Releases the GIL while it lives. A thread whose interpreter ends meanwhile
-/// never comes back from here: Python would unwind it, through frames that
-/// can't be.
+/// Releases the GIL while it lives. If the interpreter ends meanwhile, the
+/// thread never returns from here: Python would unwind it through frames that
+/// can't be unwound.
 class Unlocked {
 public:
   Unlocked();
@@ -21,12 +21,12 @@ private:
   PyThreadState *state;
 };
 
-/// For runs to be asked: runs the handlers of signals that came in, if this is
-/// the main thread. Not 0 where the run is to end.
+/// Runs call it: runs the handlers of signals that arrived, if this is the main
+/// thread. Not 0 if the run should end.
 int checkSignals(void *);
 
-/// Lets calls end before the interpreter does, and forked processes forget
-/// their parent's calls.
+/// Makes calls end before the interpreter does, and makes forked processes
+/// forget their parent's calls.
 void watchInterpreter();
 
 } // namespace nsacc::python

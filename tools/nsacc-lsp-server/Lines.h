@@ -15,7 +15,7 @@ class Lines {
 public:
   explicit Lines(llvm::StringRef text) : text(text) { text.split(lines, '\n'); }
 
-  /// From a line and a byte column, both counted from 1.
+  /// The position of a line and a byte column, both counted from 1.
   llvm::lsp::Position getPosition(unsigned line, unsigned column) const {
     if (line == 0)
       return llvm::lsp::Position(0, 0);
@@ -24,12 +24,12 @@ public:
     return llvm::lsp::Position(line - 1, countUTF16(before));
   }
 
-  /// From bytes [begin, end) of the text.
+  /// The range of bytes [begin, end) of the text.
   llvm::lsp::Range getRange(size_t begin, size_t end) const {
     return llvm::lsp::Range(getPosition(begin), getPosition(end));
   }
 
-  /// The byte at a place; the end of its line where that is shorter.
+  /// The byte at a position; the end of its line if the line is shorter.
   size_t getOffset(llvm::lsp::Position place) const {
     if (place.line < 0 || static_cast<size_t>(place.line) >= lines.size())
       return text.size();
@@ -39,7 +39,7 @@ public:
            countUTF16(line.take_front(column)) <
                static_cast<unsigned>(std::max(place.character, 0)))
       ++column;
-    // A character's first byte stands for all of it.
+    // Any byte of a character maps to its first byte.
     while (column < line.size() && isContinuation(line[column]))
       ++column;
     return static_cast<size_t>(line.data() - text.data()) + column;

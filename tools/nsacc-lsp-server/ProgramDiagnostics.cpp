@@ -1,4 +1,4 @@
-//===- ProgramDiagnostics.cpp - What an editor shows of a program ---------===//
+//===- ProgramDiagnostics.cpp - Diagnostics of a program for editors ------===//
 
 #include "ProgramDiagnostics.h"
 #include "Lines.h"
@@ -19,7 +19,7 @@ static lsp::Range getRange(mlir::Location location, const Lines &lines) {
       lines.getPosition(range.getStartLine(), range.getStartColumn());
   lsp::Position end =
       lines.getPosition(range.getEndLine(), range.getEndColumn());
-  // An empty range would be drawn as nothing.
+  // Editors draw nothing for an empty range.
   if (!(start < end))
     end = lsp::Position(start.line, start.character + 1);
   return lsp::Range(start, end);

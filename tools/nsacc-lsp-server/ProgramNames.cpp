@@ -1,4 +1,4 @@
-//===- ProgramNames.cpp - What an editor asks about names -----------------===//
+//===- ProgramNames.cpp - Names of a program for editors ------------------===//
 
 #include "ProgramNames.h"
 #include "Lines.h"
@@ -27,7 +27,7 @@ struct WordAt {
 
 static bool isOfWord(char c) { return isAlnum(c) || c == '_'; }
 
-/// Empty where there is none.
+/// The word at `offset`; empty if there is none.
 static WordAt findWord(StringRef text, size_t offset) {
   WordAt word;
   word.begin = word.end = std::min(offset, text.size());
@@ -51,7 +51,7 @@ static std::optional<frontend::Definition> find(StringRef text,
   return std::nullopt;
 }
 
-/// The type of a statement's value; empty where the program has errors.
+/// The type of a statement's value; empty if the program has errors.
 static std::string findType(StringRef text, StringRef kernel, StringRef name) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   mlir::ScopedDiagnosticHandler quiet(&context, [](mlir::Diagnostic &) {});

@@ -1,4 +1,4 @@
-//===- ProgramNames.h - What an editor asks about names ---------*- C++ -*-===//
+//===- ProgramNames.h - Names of a program for editors ----------*- C++ -*-===//
 
 #ifndef NSACC_TOOLS_LSP_SERVER_PROGRAMNAMES_H
 #define NSACC_TOOLS_LSP_SERVER_PROGRAMNAMES_H
@@ -8,15 +8,15 @@
 
 namespace nsacc {
 
-/// Tells of the word at a place: the program's own name with its type, or one
-/// of the language.
+/// Describes the word at a position: a name of the program with its type, or a
+/// word of the language.
 std::optional<llvm::lsp::Hover> findHover(llvm::StringRef text,
                                           llvm::lsp::Position place);
-/// The place in the program that gives the name at a place.
+/// The place in the program that defines the name at a position.
 std::optional<llvm::lsp::Location>
 findDefinition(const llvm::lsp::URIForFile &uri, llvm::StringRef text,
                llvm::lsp::Position place);
-/// Names that may stand at a place.
+/// Names that are possible at a position.
 llvm::lsp::CompletionList listCompletions(llvm::StringRef text,
                                           llvm::lsp::Position place);
 

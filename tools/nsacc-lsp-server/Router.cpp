@@ -16,7 +16,7 @@ using namespace llvm;
 // Streams
 //===----------------------------------------------------------------------===//
 
-/// Until `handle` says that there are no more.
+/// Reads messages until `handle` returns that there are no more.
 static void readMessages(std::FILE *file, lsp::JSONStreamStyle style,
                          function_ref<bool(const std::string &)> handle) {
   lsp::JSONTransportInputOverFile input(file, style);
@@ -76,11 +76,12 @@ bool Router::handle(const std::string &message) {
     method = object->getString("method");
   if (!method || !handleProgram(*method, *object))
     forwardToMlir(message);
-  // An editor that waits for the end may leave its side open.
+  // After "exit", an editor may leave its end of the stream open.
   return method != "exit";
 }
 
-/// A program by the editor's word or by its file's name.
+/// Whether a document is a program, by the editor's language name or by its
+/// file name.
 bool Router::isProgram(const json::Object &document) const {
   std::optional<StringRef> uri = document.getString("uri");
   if (!uri)
@@ -113,7 +114,7 @@ void Router::answer(const json::Value &id, StringRef method,
     sendToEditor(json::Object{
         {"jsonrpc", "2.0"}, {"id", id}, {"result", std::move(result)}});
   };
-  // JSON holds no text of its own, so what it is made of lives until it's sent.
+  // lsp's JSON doesn't own its text, so the parts must live until it's sent.
   auto sendFound = [&](const auto &found) {
     send(found ? toJSON(*found) : json::Value(nullptr));
   };
@@ -132,7 +133,7 @@ void Router::answer(const json::Value &id, StringRef method,
         findDefinition(params.textDocument.uri, text, params.position));
   if (method == "textDocument/completion")
     return sendFound(std::optional(listCompletions(text, params.position)));
-  // Nothing to show for a list of symbols and the like.
+  // An empty answer for a list of symbols and the like.
   send(nullptr);
 }
 

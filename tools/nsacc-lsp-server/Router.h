@@ -16,26 +16,27 @@ struct RouterOptions {
   bool pretty = false;
 };
 
-/// Stands between an editor and MLIR's language server, whose library is one
-/// function that owns standard input and output. Messages about programs are
-/// answered here, all others by that server.
+/// Sits between an editor and MLIR's language server, whose library is one
+/// function that owns standard input and output. Answers messages about
+/// programs, and passes all others on to that server.
 class Router {
 public:
   /// The streams of MLIR's server are its input and its output.
   Router(std::FILE *toMlir, std::FILE *fromMlir, const RouterOptions &options)
       : toMlir(toMlir), fromMlir(fromMlir), options(options) {}
 
-  /// Serves until the editor says so, or its input or MLIR's server ends.
+  /// Serves until the editor asks to exit, or the editor's input or MLIR's
+  /// server ends.
   void run();
 
 private:
-  /// Whether others may follow.
+  /// Handles a message. Whether others may follow.
   bool handle(const std::string &message);
-  /// Whether the message is about a program, and has been dealt with.
+  /// Handles a message if it is about a program. Whether it is.
   bool handleProgram(llvm::StringRef method, const llvm::json::Object &message);
   bool isProgram(const llvm::json::Object &document) const;
 
-  /// Answers a request about a program, by null where there is nothing to tell.
+  /// Answers a request about a program, with null if there is no answer.
   void answer(const llvm::json::Value &id, llvm::StringRef method,
               const llvm::json::Value &params);
 

@@ -24,7 +24,7 @@ struct Pipe {
 };
 } // namespace
 
-/// MLIR's server reads standard input, so it gets a process of its own.
+/// MLIR's server reads standard input, so it gets a separate process.
 static int serveMlir(Pipe &requests, Pipe &answers) {
   dup2(requests.reading(), STDIN_FILENO);
   dup2(answers.writing(), STDOUT_FILENO);
@@ -57,7 +57,7 @@ static int serve(const RouterOptions &options) {
 
   close(requests.reading());
   close(answers.writing());
-  // Programs are served on, should MLIR's server end early.
+  // Continue to serve programs if MLIR's server ends early.
   std::signal(SIGPIPE, SIG_IGN);
   Router(fdopen(requests.writing(), "w"), fdopen(answers.reading(), "r"),
          options)

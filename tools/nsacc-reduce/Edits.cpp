@@ -19,7 +19,7 @@ static void updateType(KernelOp kernel) {
 
 //===-- Edits -------------------------------------------------------------===//
 
-/// One of several kernels
+/// Drops one of several kernels.
 static bool dropKernel(Operation *op) {
   auto kernel = dyn_cast<KernelOp>(op);
   auto module = dyn_cast_or_null<ModuleOp>(op->getParentOp());
@@ -62,7 +62,7 @@ template <unsigned index> static bool returnOperand(Operation *op) {
   return false;
 }
 
-/// nsa.map(x, y) -> x, where the types agree
+/// nsa.map(x, y) -> x, if the types agree
 static bool forwardOperand(Operation *op) {
   if (!isa<MapOp>(op))
     return false;
@@ -81,7 +81,7 @@ static bool isScalarCode(Operation *op) {
          !op->hasTrait<OpTrait::IsTerminator>();
 }
 
-/// arith.addf x, y -> x, or y, where the types agree
+/// arith.addf x, y -> x, or y, if the types agree
 template <unsigned index> static bool forwardScalar(Operation *op) {
   if (!isScalarCode(op) || op->getNumResults() != 1 ||
       op->getNumOperands() <= index ||
@@ -91,7 +91,7 @@ template <unsigned index> static bool forwardScalar(Operation *op) {
   return true;
 }
 
-/// nsa.map(x, y) -> nsa.map(x), where its code doesn't read the other one
+/// nsa.map(x, y) -> nsa.map(x), if its code doesn't read the other one
 template <unsigned skipped> static bool dropUnread(Operation *op) {
   auto map = dyn_cast<MapOp>(op);
   if (!map)

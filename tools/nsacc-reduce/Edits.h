@@ -8,13 +8,14 @@
 
 namespace nsacc {
 
-/// Makes one op smaller, or says no. What nobody reads then goes by itself.
+/// Makes one op smaller, or returns false. Values that become unused are erased
+/// afterwards.
 using Edit = bool (*)(mlir::Operation *op);
 
-/// Every edit, those that take most away first.
+/// Every edit, the ones that remove most first.
 llvm::ArrayRef<Edit> getEdits();
 
-/// Erases ops and arguments of kernels that nothing reads.
+/// Erases unused ops, and unused arguments of kernels.
 void eraseDead(mlir::ModuleOp module);
 
 } // namespace nsacc

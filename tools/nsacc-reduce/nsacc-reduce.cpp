@@ -39,7 +39,7 @@ static Module read(const std::string &file, const std::string &dtype,
                            options, context);
 }
 
-/// The module with one edit to its op number `index`; null where that isn't
+/// The module with one edit to its op number `index`; null if that isn't
 /// possible.
 static Module edit(mlir::ModuleOp module, Edit change, unsigned index) {
   Module copy = module.clone();
@@ -53,7 +53,7 @@ static Module edit(mlir::ModuleOp module, Edit change, unsigned index) {
   if (!chosen || !change(chosen))
     return nullptr;
   eraseDead(*copy);
-  // Not every edit leaves something valid.
+  // Some edits give an invalid module.
   mlir::ScopedDiagnosticHandler quiet(module.getContext(),
                                       [](mlir::Diagnostic &) {});
   return mlir::succeeded(mlir::verify(*copy)) ? std::move(copy) : nullptr;
@@ -65,7 +65,8 @@ static unsigned countOps(mlir::ModuleOp module) {
   return count;
 }
 
-/// The first edit that leaves the module interesting, done; false without one.
+/// Applies the first edit that leaves the module interesting; false if there is
+/// none.
 static bool shrink(Module &module, const mlir::Tester &tester) {
   for (Edit change : getEdits())
     for (unsigned index = 0, e = countOps(*module); index < e; ++index) {

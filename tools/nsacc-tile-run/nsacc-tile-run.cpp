@@ -48,7 +48,7 @@ static Expected<Tensor> makeTensor(const rt::Parameter &argument,
   RandomStream random(/*seed=*/0, argument.name);
   if (!isReal(argument.dtype))
     return tensor;
-  // Piece by piece: the memory of a run is measured, too.
+  // Copied piece by piece, since the memory of a run is measured, too.
   constexpr int64_t piece = 1 << 16;
   int64_t bytes = getSize(argument.dtype);
   for (int64_t first = 0; first < tensor.getNumElements(); first += piece) {
@@ -64,7 +64,7 @@ static Expected<Tensor> makeTensor(const rt::Parameter &argument,
   return tensor;
 }
 
-/// The file that "NAME=FILE" among `pairs` gives a name; empty if there is
+/// The file that "NAME=FILE" in `pairs` gives for a name; empty if there is
 /// none.
 static StringRef findFile(ArrayRef<std::string> pairs, StringRef name) {
   for (StringRef pair : pairs)
@@ -119,7 +119,7 @@ static void printSums(ArrayRef<rt::Parameter> arguments,
   }
 }
 
-/// What the process took at most, with compiler and code.
+/// Prints the process's peak memory, with compiler and code.
 static void printMemory(ArrayRef<Tensor> tensors) {
   int64_t bytes = 0;
   for (const Tensor &tensor : tensors)
@@ -133,7 +133,7 @@ static void printMemory(ArrayRef<Tensor> tensors) {
 
 static double getSeconds() {
   timespec now;
-  // Of all threads of this process: other processes share the cores.
+  // Counts all threads of this process: other processes share the cores.
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return now.tv_sec + now.tv_nsec * 1e-9;
 }

@@ -6,8 +6,8 @@
 
 using namespace nsacc;
 
-/// Keywords of C up to C23 and of C++ up to C++26, as far as a program's names
-/// can be such.
+/// Keywords of C up to C23 and of C++ up to C++26, if they can be a program's
+/// names.
 static constexpr llvm::StringLiteral kKeywords[] = {"alignas",
                                                     "alignof",
                                                     "and",
@@ -105,21 +105,21 @@ static constexpr llvm::StringLiteral kKeywords[] = {"alignas",
                                                     "xor",
                                                     "xor_eq"};
 
-/// Macros without arguments that compilers predefine or headers of the standard
-/// libraries and of POSIX define.
+/// Macros without arguments that compilers, or headers of the standard
+/// libraries and of POSIX, define.
 static constexpr llvm::StringLiteral kMacros[] = {
     "BUFSIZ",   "CHAR_BIT", "EOF",   "HUGE_VAL", "I",         "INFINITY",
     "M_E",      "M_PI",     "NAN",   "NDEBUG",   "NULL",      "SEEK_SET",
     "asm",      "complex",  "errno", "i386",     "imaginary", "linux",
     "noreturn", "stderr",   "stdin", "stdout",   "unix"};
 
-/// Types that a header's structs have members of: in C++ no member has the name
-/// of one.
+/// Types of members in a header's structs: C++ doesn't allow a member with the
+/// name of one.
 static constexpr llvm::StringLiteral kTypes[] = {"int32_t", "int64_t", "size_t",
                                                  "uint8_t"};
 
-/// What means something else in front of a member's name: <stdint.h> alone
-/// defines a hundred macros such as SIZE_MAX and INT_FAST8_WIDTH.
+/// Whether C or C++ gives the name another meaning: <stdint.h> alone defines a
+/// hundred macros such as SIZE_MAX and INT_FAST8_WIDTH.
 static bool isTaken(llvm::StringRef name) {
   return llvm::is_contained(kKeywords, name) ||
          llvm::is_contained(kMacros, name) ||
@@ -128,8 +128,8 @@ static bool isTaken(llvm::StringRef name) {
          name.ends_with("_WIDTH");
 }
 
-/// Letters, digits and single underscores; what comes in front of the first
-/// letter goes. C and C++ keep other names with underscores for themselves.
+/// Letters, digits and single underscores. Characters before the first letter
+/// are dropped. C and C++ reserve other names with underscores.
 static std::string toIdentifier(llvm::StringRef name,
                                 llvm::StringRef otherwise) {
   std::string identifier;
@@ -146,7 +146,7 @@ static std::string toIdentifier(llvm::StringRef name,
 }
 
 std::string nsacc::toPrefix(llvm::StringRef name) {
-  // A function's own name follows behind another underscore.
+  // A function's name is appended after another underscore.
   std::string prefix =
       llvm::StringRef(toIdentifier(name, "kernel")).rtrim('_').str();
   if (llvm::StringRef(prefix).starts_with("nsacc"))

@@ -9,13 +9,13 @@
 
 namespace nsacc {
 
-/// A name that functions of C and C++ can begin with, as near to `name` as can
-/// be: letters, digits and single underscores, behind a letter. None that
-/// begins as the runtime's own do.
+/// A prefix for names of functions in C and C++, as similar to `name` as
+/// possible: letters, digits and single underscores, after a letter. It differs
+/// from the prefixes of the runtime's functions.
 std::string toPrefix(llvm::StringRef name);
 
-/// Names of a struct's members: no two are equal, and none is a keyword of C or
-/// C++ or a usual macro.
+/// Names of a struct's members: all are different, and none is a keyword of C
+/// or C++ or a usual macro.
 class MemberNames {
 public:
   std::string add(llvm::StringRef name);
@@ -24,7 +24,7 @@ private:
   llvm::StringSet<> taken;
 };
 
-/// Text for a comment: printable, and without what ends one.
+/// Text for a comment: printable, and without the characters that end one.
 std::string toComment(llvm::StringRef text);
 
 /// A string literal.

@@ -19,7 +19,7 @@ namespace {
 struct Cache {
   CacheOptions options;
   std::vector<CacheEntry> entries;
-  /// In a folder of it.
+  /// In a subfolder of the cache's folder.
   TunedStore tuned;
 
   uint64_t getBytes() const {

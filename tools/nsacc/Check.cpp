@@ -1,4 +1,4 @@
-//===- Check.cpp - What `nsacc run --check` looks at ----------------------===//
+//===- Check.cpp - The checks of `nsacc run --check` ----------------------===//
 
 #include "Check.h"
 #include "StorageCheck.h"
@@ -51,7 +51,7 @@ static bool isFinite(const Tensor &tensor) {
                       [](double value) { return std::isfinite(value); });
 }
 
-/// Whether every NaN of the result stands where the formula has one.
+/// Whether the formula is NaN wherever the result is.
 static bool hasNaNsOf(const Tensor &result, const Tensor &exact) {
   return llvm::all_of(llvm::zip_equal(result.toReals(), exact.toReals()),
                       [](auto pair) {

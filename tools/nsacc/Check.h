@@ -1,4 +1,4 @@
-//===- Check.h - What `nsacc run --check` looks at --------------*- C++ -*-===//
+//===- Check.h - The checks of `nsacc run --check` --------------*- C++ -*-===//
 
 #ifndef NSACC_TOOLS_NSACC_CHECK_H
 #define NSACC_TOOLS_NSACC_CHECK_H
@@ -14,7 +14,7 @@ struct CheckResult {
   enum class Verdict {
     Pass,
     Fail,
-    Report ///< told, not judged
+    Report ///< reported, not judged
   };
   std::string name;
   Verdict verdict = Verdict::Pass;
@@ -23,15 +23,15 @@ struct CheckResult {
 
 llvm::StringRef getName(CheckResult::Verdict verdict);
 
-/// Whether finite inputs gave no NaN, or NaN only where the exact results, if
-/// any are given, have it.
+/// Whether finite inputs gave no NaN, or NaN only at elements where the exact
+/// results, if given, are NaN.
 CheckResult checkNaN(const Signature &signature, llvm::ArrayRef<Tensor> inputs,
                      llvm::ArrayRef<Tensor> results,
                      llvm::ArrayRef<Tensor> exact = {});
 
 /// Checks a run of the oracle against other runs of it: that results have the
 /// same bits on another number of threads, that finite inputs give no NaN, and
-/// how far results move when every stored value is rounded to its type.
+/// the error of results when every stored value is rounded to its type.
 llvm::Expected<std::vector<CheckResult>>
 checkOracle(nsa::KernelOp kernel, const Signature &signature,
             llvm::ArrayRef<Tensor> inputs, llvm::ArrayRef<Tensor> results,

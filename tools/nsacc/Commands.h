@@ -13,7 +13,7 @@ class App;
 
 namespace nsacc {
 
-/// What a subcommand knows of the process, and how it ended.
+/// A subcommand's view of the process, and its exit status.
 struct Invocation {
   std::vector<std::string> commandLine;
   ExitCode status = ExitCode::Success;

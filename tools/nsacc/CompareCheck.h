@@ -15,8 +15,8 @@ struct CompareChecks {
 };
 
 /// Checks a compiled run: that results have the same bits on another number of
-/// threads, that finite inputs give no NaN, and that results are as near to the
-/// oracle's as docs/Numerics.md demands.
+/// threads, that finite inputs give no NaN, and that the errors of results
+/// against the oracle's are within the bounds of docs/Numerics.md.
 llvm::Expected<CompareChecks> checkCompiled(nsa::KernelOp kernel,
                                             const CompiledProgram &program,
                                             const RunOptions &options,

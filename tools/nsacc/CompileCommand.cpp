@@ -22,31 +22,31 @@ struct CompileFlags {
   std::vector<std::string> dims;
   std::string schedule, target, emit, output;
   std::optional<std::string> device;
-  unsigned threads = 0; ///< 0: as NSACC_THREADS says, or one for each core
+  unsigned threads = 0; ///< 0: by NSACC_THREADS, or one for each core
 };
 
-/// What --emit asks for.
+/// The output that --emit asks for.
 struct Goal {
-  /// Where passes of phases end.
+  /// The phase to run up to.
   Phase phase = Phase::NSA;
-  /// A part of a package, or the whole.
+  /// A package, or a part of one.
   bool isPart = false;
-  /// The whole, which may be for several targets.
+  /// A whole package, which may be for several targets.
   bool isPackage = false;
-  /// What is chosen of schedules, as text.
+  /// The chosen schedules, as text.
   bool isSchedule = false;
   /// A processor's assembly, as text.
   bool isAssembly = false;
 
   bool isForGPU() const { return isPart || phase > Phase::Tile; }
-  /// Whether targets differ.
+  /// Whether the output depends on the target.
   bool needsTarget() const {
     return isPart || isSchedule || isAssembly || phase > Phase::NSA;
   }
 };
 } // namespace
 
-/// What `--emit` takes beside phases.
+/// Values of `--emit` besides phases.
 static constexpr llvm::StringLiteral scheduleName = "schedule",
                                      assemblyName = "asm";
 static constexpr llvm::StringLiteral packageParts[] = {"ptx", "cubin",
@@ -110,7 +110,7 @@ chooseTarget(llvm::StringRef name, const CompileFlags &flags,
       "add --target NAME: there is " + quoteList(names));
 }
 
-/// Those of --target, of which only packages take several.
+/// The targets of --target. Only packages take several.
 static llvm::Expected<std::vector<const TargetInfo *>>
 chooseTargets(const CompileFlags &flags, const Goal &goal) {
   llvm::SmallVector<llvm::StringRef> names;
@@ -131,8 +131,8 @@ chooseTargets(const CompileFlags &flags, const Goal &goal) {
   return targets;
 }
 
-/// The machine's devices, where targets are of it. Where all targets are alike,
-/// it needn't have any.
+/// The options of each target, with its device. If the output doesn't depend on
+/// the target, the machine needn't have a device.
 static llvm::Expected<std::vector<CompileOptions>>
 resolveTargets(llvm::ArrayRef<const TargetInfo *> targets,
                const CompileFlags &flags, const Goal &goal) {
@@ -142,7 +142,7 @@ resolveTargets(llvm::ArrayRef<const TargetInfo *> targets,
   if (!resolved.empty())
     return resolved;
   for (const TargetInfo *target : targets) {
-    // A device's file is for the target that is open.
+    // A device's file applies to the target that has no device yet.
     bool isOpen = target->target == Target::GPU && !target->device;
     bool isOnly = targets.size() == 1;
     if (llvm::Error error = resolveTarget(
@@ -155,7 +155,7 @@ resolveTargets(llvm::ArrayRef<const TargetInfo *> targets,
 
 //===-- Packages ----------------------------------------------------------===//
 
-/// The sizes of one set of --dims, which have to be all that code depends on.
+/// The sizes of one set of --dims; they must be all sizes that code depends on.
 static llvm::Expected<DimSizes>
 readSizes(Program &program, const Settings &dims, nsa::KernelOp kernel) {
   auto known = readDimensions(dims, getSignature(kernel));
@@ -188,7 +188,7 @@ createProgram(Program &program, const CompileFlags &flags,
   return CompiledProgram::create(program.getModule(), options);
 }
 
-/// A package with a variant for each target and set of --dims, at least.
+/// A package with at least one variant for each target and set of --dims.
 static llvm::Expected<std::string>
 compilePackage(Program &program, const CompileFlags &flags,
                std::vector<CompileOptions> targets) {
@@ -219,7 +219,7 @@ compilePackage(Program &program, const CompileFlags &flags,
 }
 
 namespace {
-/// The kernel that is asked for, and the sizes of --dims.
+/// The selected kernel, and the sizes of --dims.
 struct Call {
   nsa::KernelOp kernel;
   DimSizes sizes;
@@ -253,8 +253,8 @@ static llvm::Expected<std::string> writeAssembly(Program &program,
   return (*compiled)->assembly(call->kernel.getSymName(), call->sizes);
 }
 
-/// PTX or machine code of a GPU for these kernels. The driver's compiler does
-/// without the latter.
+/// PTX or machine code of a GPU for these kernels. The driver's compiler
+/// doesn't need machine code.
 static llvm::Expected<std::string> compileImage(Program &program,
                                                 const CompileFlags &flags,
                                                 CompileOptions options) {
@@ -279,7 +279,7 @@ static llvm::Expected<std::string> compileImage(Program &program,
 
 //===-- Schedules ---------------------------------------------------------===//
 
-/// What is chosen for the sizes of --dims, and why.
+/// The chosen schedules for the sizes of --dims, and the reasons.
 static llvm::Expected<std::string> printSchedules(Program &program,
                                                   const CompileFlags &flags,
                                                   CompileOptions options) {
@@ -322,7 +322,8 @@ static ExitCode compile(const CompileFlags &flags,
                flags.emit == assemblyName};
   if (!phase && !goal.isPart && !goal.isSchedule && !goal.isAssembly)
     return reportError(rejectPhase(flags.emit), ExitCode::Usage);
-  // PTX is text. Told before what may take minutes.
+  // PTX is text and may go to a terminal. Checked before compiling, which may
+  // take minutes.
   if (goal.isPart && flags.emit != "ptx")
     if (llvm::Error error = refuseTerminal(
             flags.output, "what --emit " + flags.emit + " writes", "-o"))

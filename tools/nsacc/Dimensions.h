@@ -8,28 +8,28 @@
 
 namespace nsacc {
 
-/// Where the command line gives a name of a kernel its value.
+/// The flag of the command line that gives a name of a kernel its value.
 struct FlagOfName {
   std::string kind;     ///< "a parameter"
   std::string spelling; ///< "--set top=…"
 };
 
-/// Nothing for a name that the kernel doesn't have.
+/// None for a name that the kernel doesn't have.
 std::optional<FlagOfName> findFlag(const Signature &signature,
                                    llvm::StringRef name);
 
-/// The sizes that `--dims T=4096,S=[5,0,127]` gives: a number each, or for
+/// The sizes that `--dims T=4096,S=[5,0,127]` gives: each is a number, or for
 /// ragged dimensions the lengths of the batch's rows.
 llvm::Expected<DimSizes> readDimensions(const Settings &dims,
                                         const Signature &signature);
 
-/// The same, with the sizes of all inputs, of which none is given. `what` is of
-/// one call's sizes, "an explanation".
+/// Reads the sizes of all inputs, none of which is given as a tensor. `what`
+/// needs one call's sizes, "an explanation".
 llvm::Expected<DimSizes> readAllDimensions(const Settings &dims,
                                            const Signature &signature,
                                            const llvm::Twine &what);
 
-/// Fails where an input that isn't `given` needs a size that `sizes` lacks.
+/// Fails if an input that isn't `given` needs a size that `sizes` lacks.
 llvm::Error checkDimensions(const Signature &signature,
                             llvm::ArrayRef<const Tensor *> given,
                             const DimSizes &sizes);

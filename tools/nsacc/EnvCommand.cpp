@@ -18,18 +18,18 @@
 using namespace nsacc;
 
 namespace {
-/// A GPU of this machine: what runs on it, or why nothing does.
+/// A GPU of this machine: the code that runs on it, or why none does.
 struct MachineGPU {
   std::optional<gpu::Device> device;
   std::string problem;
 };
 
-/// What bears on how nsacc behaves here.
+/// Facts of this machine that affect nsacc.
 struct Facts {
   unsigned threads;
   std::string host, ptxas;
   std::vector<MachineGPU> gpus;
-  /// Of the CUDA driver: why there are no GPUs.
+  /// Why the CUDA driver finds no GPUs.
   std::string problem;
   std::vector<std::string> unknown;
 };

@@ -1,4 +1,4 @@
-//===- Files.cpp - What commands read and write ---------------------------===//
+//===- Files.cpp - Files of commands --------------------------------------===//
 
 #include "Files.h"
 #include "Messages.h"

@@ -1,4 +1,4 @@
-//===- Files.h - What commands read and write -------------------*- C++ -*-===//
+//===- Files.h - Files of commands ------------------------------*- C++ -*-===//
 
 #ifndef NSACC_TOOLS_NSACC_FILES_H
 #define NSACC_TOOLS_NSACC_FILES_H
@@ -13,12 +13,12 @@
 
 namespace nsacc {
 
-/// Reads a file, or standard input for "-". `what` is what it should be, "a
+/// Reads a file, or standard input for "-". `what` is the expected content, "a
 /// program".
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
 readFile(llvm::StringRef path, llvm::StringRef what);
 
-/// The same of a file of JSON.
+/// Reads a file of JSON.
 llvm::Expected<llvm::json::Value> readJSONFile(llvm::StringRef path,
                                                llvm::StringRef what);
 
@@ -27,12 +27,12 @@ struct OutputFile {
   llvm::StringRef bytes;
 };
 
-/// Fails where `path` is standard output, and that a terminal: bytes of no text
-/// do it no good. `flag` is what names a file instead.
+/// Fails if `path` is standard output and a terminal: binary data garbles it.
+/// `flag` is the option that names a file instead.
 llvm::Error refuseTerminal(llvm::StringRef path, const llvm::Twine &what,
                            llvm::StringRef flag);
 
-/// Writes all of them or, where one can't be written, leaves none.
+/// Writes all files; if one can't be written, leaves none.
 llvm::Error writeFiles(llvm::ArrayRef<OutputFile> files);
 
 } // namespace nsacc

@@ -1,4 +1,4 @@
-//===- FlagChecks.cpp - What flags take -----------------------------------===//
+//===- FlagChecks.cpp - Checks of flags' values ---------------------------===//
 
 #include "FlagChecks.h"
 #include "llvm/ADT/STLExtras.h"
@@ -39,7 +39,8 @@ FlagCheck nsacc::checkSeed() {
 }
 
 FlagCheck nsacc::checkSeconds() {
-  constexpr double most = 1e9; // 31 years: clocks can add it
+  constexpr double most = 1e9; // 31 years: no overflow when added to a clock's
+                               // time
   return [](const std::string &value) -> std::string {
     std::optional<double> number = readNumber(value);
     if (number && *number > 0 && *number <= most)

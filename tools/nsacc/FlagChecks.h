@@ -1,4 +1,4 @@
-//===- FlagChecks.h - What flags take ---------------------------*- C++ -*-===//
+//===- FlagChecks.h - Checks of flags' values -------------------*- C++ -*-===//
 
 #ifndef NSACC_TOOLS_NSACC_FLAGCHECKS_H
 #define NSACC_TOOLS_NSACC_FLAGCHECKS_H
@@ -8,11 +8,12 @@
 
 namespace nsacc {
 
-/// What CLI::Option::check takes: what is wrong with a value; empty: nothing.
+/// A check for CLI::Option::check: says what is wrong with a value; empty:
+/// nothing.
 using FlagCheck = std::function<std::string(const std::string &value)>;
 
-/// A number with a fraction from `low` to `high`. CLI::Range takes nan for one,
-/// and CLI::PositiveNumber says limits with all of their 309 digits.
+/// A number with a fraction from `low` to `high`. CLI::Range accepts nan as
+/// one, and CLI::PositiveNumber prints limits with all of their 309 digits.
 FlagCheck checkNumber(double low, double high);
 
 /// A seed of random inputs: an integer of 64 bits.
@@ -21,11 +22,11 @@ FlagCheck checkSeed();
 /// A number of seconds, more than 0.
 FlagCheck checkSeconds();
 
-/// Names of targets, with commas between them.
+/// Names of targets, separated by commas.
 FlagCheck checkTargetNames();
 
-/// The name of a file that is written where the flag is given: a shell's unset
-/// variable isn't "not given".
+/// The name of a file to write. An empty one is an error: a shell's unset
+/// variable doesn't mean "not given".
 FlagCheck checkFileName();
 
 } // namespace nsacc

@@ -18,7 +18,7 @@ struct HeaderFlags {
 };
 } // namespace
 
-/// Fails where flags don't fit together.
+/// Fails if flags contradict each other.
 static llvm::Error checkFlags(const HeaderFlags &flags) {
   if (!flags.name.empty() && toPrefix(flags.name) != flags.name)
     return makeError("--name " + flags.name +

@@ -38,7 +38,7 @@ static llvm::Expected<size_t> findInput(const Signature &signature,
 
 //===-- Loading -----------------------------------------------------------===//
 
-/// How NumPy converts to a type that files and the program have in common.
+/// NumPy code that converts to a type that both files and the program have.
 static std::string spellConversion(const Argument &argument) {
   std::string type = isReal(argument.dtype)          ? "np.float32"
                      : argument.dtype == DType::Bool ? "bool"
@@ -48,7 +48,7 @@ static std::string spellConversion(const Argument &argument) {
          ")): the program declares " + toString(argument);
 }
 
-/// "[0, 2]" of the element with this number in row-major order.
+/// "[0, 2]" for the element with this number in row-major order.
 static std::string spellIndex(const Tensor &tensor, int64_t element) {
   std::vector<std::string> indices(tensor.getRank());
   for (size_t dim = indices.size(); dim-- > 0;) {
@@ -58,7 +58,7 @@ static std::string spellIndex(const Tensor &tensor, int64_t element) {
   return "[" + llvm::join(indices, ", ") + "]";
 }
 
-/// The declared type can't hold an element.
+/// An error: the declared type can't hold an element.
 static llvm::Error rejectValue(const Tensor &tensor, int64_t element,
                                llvm::StringRef value, const Argument &argument,
                                llvm::StringRef source,
@@ -77,7 +77,7 @@ static std::string spell(double value) {
   return llvm::formatv("{0}", llvm::format("%.9g", value));
 }
 
-/// A finite number may not become infinite.
+/// Fails if a finite number would become infinite.
 static llvm::Error checkFit(const Tensor &tensor, llvm::ArrayRef<double> values,
                             const Argument &argument, llvm::StringRef source) {
   auto isBeyond = [&](double value) {
@@ -91,7 +91,7 @@ static llvm::Error checkFit(const Tensor &tensor, llvm::ArrayRef<double> values,
                      source, spell(getLargest(argument.dtype)));
 }
 
-/// Converts where nothing but precision can be lost, and says so in `source`.
+/// Converts if only precision can be lost, and says so in `source`.
 static llvm::Expected<Tensor>
 convert(const Tensor &tensor, const Argument &argument, std::string &source) {
   DType from = tensor.getDType(), to = argument.dtype;
@@ -165,7 +165,7 @@ static llvm::Error loadInputs(const Signature &signature, const Settings &files,
 //===-- Making ------------------------------------------------------------===//
 
 namespace {
-/// Ends of the values of reals, by input.
+/// Least and greatest values of inputs of reals, by input.
 using RealRanges = std::map<std::string, std::pair<double, double>>;
 } // namespace
 

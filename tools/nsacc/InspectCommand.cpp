@@ -115,8 +115,8 @@ static bool hasAllSizes(Program &program, const InspectOptions &options) {
   return bool(sizes);
 }
 
-/// A package of the module's plan. What blocks of a GPU take shows when their
-/// code is compiled; what a processor does is in the plan.
+/// A package of the module's plan. Resources of a GPU's blocks are known only
+/// after their code is compiled; a processor's are in the plan.
 static llvm::Expected<rt::Package>
 packPlan(mlir::ModuleOp module, const InspectOptions &options,
          const Signature &signature, const std::optional<gpu::Device> &device) {
@@ -144,7 +144,7 @@ packPlan(mlir::ModuleOp module, const InspectOptions &options,
   return package;
 }
 
-/// Buffers in bytes, launches and their grids.
+/// Prints buffers in bytes, launches and their grids.
 static ExitCode printPlanForSizes(Program &program,
                                   const InspectOptions &options,
                                   const std::optional<gpu::Device> &device) {
@@ -164,7 +164,7 @@ static ExitCode printPlanForSizes(Program &program,
   return ExitCode::Success;
 }
 
-/// What the host does for each kernel; as IR where sizes are open.
+/// Prints the host's work for each kernel; as IR if sizes are open.
 static ExitCode printPlans(Program &program, const InspectOptions &options) {
   auto target = findKnownTarget(options.target);
   if (!target)

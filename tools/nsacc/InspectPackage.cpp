@@ -1,4 +1,4 @@
-//===- InspectPackage.cpp - What a package has ----------------------------===//
+//===- InspectPackage.cpp - Content of a package --------------------------===//
 
 #include "InspectPackage.h"
 #include "Messages.h"

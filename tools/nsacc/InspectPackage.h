@@ -1,4 +1,4 @@
-//===- InspectPackage.h - What a package has --------------------*- C++ -*-===//
+//===- InspectPackage.h - Content of a package ------------------*- C++ -*-===//
 
 #ifndef NSACC_TOOLS_NSACC_INSPECTPACKAGE_H
 #define NSACC_TOOLS_NSACC_INSPECTPACKAGE_H
@@ -12,19 +12,19 @@
 
 namespace nsacc {
 
-/// A line with a column for its heading.
+/// Prints a line, with a column for its heading.
 void printLine(llvm::raw_ostream &os, llvm::StringRef heading,
                llvm::StringRef text);
 
 /// Prints a package's kernel, variants with their guards, and code; with sizes,
-/// what it takes for them; or all that is in it but for images, as JSON.
-/// Variants that no call runs are warnings.
+/// its launches and memory for them; or, as JSON, everything except images.
+/// Warns of variants that no call runs.
 llvm::Error printPackage(llvm::StringRef path, bool asJSON,
                          const Settings &dims, llvm::raw_ostream &os);
 
-/// For each architecture, the variant that a call with these sizes runs, bytes
-/// of its buffers and workspace, and its launches with their grids. `dims` has
-/// the sizes of all inputs, but for those that the package is for.
+/// Prints for each architecture the variant that a call with these sizes runs,
+/// bytes of its buffers and workspace, and its launches with their grids.
+/// `dims` has the sizes of all inputs, except the ones that the package fixes.
 llvm::Error printForSizes(const rt::Package &package,
                           const Signature &signature, const Settings &dims,
                           llvm::raw_ostream &os);

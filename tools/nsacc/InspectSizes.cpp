@@ -1,4 +1,4 @@
-//===- InspectSizes.cpp - What a package takes for some sizes -------------===//
+//===- InspectSizes.cpp - Memory and launches of a package ----------------===//
 
 #include "Dimensions.h"
 #include "InspectPackage.h"
@@ -14,7 +14,7 @@
 
 using namespace nsacc;
 
-/// The sizes of all dimensions; what a package is for needn't be given.
+/// The sizes of all dimensions; sizes that the package fixes needn't be given.
 static llvm::Expected<DimSizes> bindSizes(const rt::Package &package,
                                           const Signature &signature,
                                           const Settings &dims) {

@@ -111,7 +111,8 @@ public:
   }
 
 private:
-  /// Passes over functions count as one, behind the last function.
+  /// Passes over functions count as one pass, which ends after the last
+  /// function.
   void write(mlir::Pass *pass, mlir::Operation *op, llvm::StringRef suffix) {
     auto module = llvm::dyn_cast<mlir::ModuleOp>(op);
     if (!module)

@@ -22,7 +22,7 @@ class PassManager;
 namespace nsacc {
 
 struct InstrumentOptions {
-  std::string dumpDir; ///< where IR goes; empty: nowhere
+  std::string dumpDir; ///< the folder for IR; empty: none
   bool timing = false;
   bool remarks = false;
 };
@@ -30,7 +30,7 @@ struct InstrumentOptions {
 /// --dump-phases-to and --timing.
 void addInstrumentFlags(CLI::App &command, InstrumentOptions &options);
 
-/// What watches a compilation: dumps, timing, remarks, and reproducers of
+/// Instruments of a compilation: dumps, timing, remarks, and reproducers of
 /// crashes.
 class Instruments {
 public:
@@ -42,16 +42,16 @@ public:
                     llvm::ArrayRef<std::string> commandLine);
 
   mlir::TimingScope &getTiming() { return timing; }
-  /// What the environment says, where nothing watches: code of a cache has no
-  /// passes to look at.
+  /// The environment's cache options if no instrument is used; with instruments
+  /// there is no cache, since cached code runs no passes.
   llvm::Expected<CacheOptions> chooseCache() const;
-  /// Before passes run: dumps the module behind each of them, and keeps a
+  /// Called before passes run: dumps the module after each of them, and keeps a
   /// reproducer ready.
   void preparePasses(mlir::PassManager &manager, mlir::ModuleOp module,
                      llvm::StringRef phase);
-  /// Behind them: drops the reproducer.
+  /// Called after passes: drops the reproducer.
   void finishPasses() { reproducer.reset(); }
-  /// Prints remarks, and tells of a dump that couldn't be written.
+  /// Prints remarks, and fails if a dump couldn't be written.
   llvm::Error finish();
 
   /// Writes DIR/NN-NAME.mlir.

@@ -8,11 +8,11 @@
 
 using namespace nsacc;
 
-/// The signal that came; 0: none.
+/// The signal that arrived; 0: none.
 static std::atomic<int> cameSignal = 0;
 static_assert(std::atomic<int>::is_always_lock_free);
 
-/// What signals did before.
+/// Actions of the signals before.
 static struct sigaction oldInterrupt, oldTerminate;
 
 static void restoreSignals() {
@@ -20,14 +20,15 @@ static void restoreSignals() {
   ::sigaction(SIGTERM, &oldTerminate, nullptr);
 }
 
-/// Nothing but what a signal handler may call.
+/// Uses only functions that are allowed in signal handlers.
 static void handleInterruption(int signal) {
   constexpr char message[] = "\nnsacc: interrupted: ending with what was found "
                              "so far; once more ends at once\n";
   int before = errno;
   bool isSecond = cameSignal.exchange(signal) != 0;
   restoreSignals();
-  // On another thread, before the first one had come so far.
+  // The second signal, on another thread, before the first one's handler got
+  // this far.
   if (isSecond) {
     ::raise(signal);
     return;
@@ -44,7 +45,7 @@ Interruption::Interruption() {
   ::sigemptyset(&action.sa_mask);
   ::sigaddset(&action.sa_mask, SIGINT);
   ::sigaddset(&action.sa_mask, SIGTERM);
-  // Both have to be known before the first one can come.
+  // Both old actions must be known before the first signal can arrive.
   ::sigaction(SIGINT, nullptr, &oldInterrupt);
   ::sigaction(SIGTERM, nullptr, &oldTerminate);
   ::sigaction(SIGINT, &action, nullptr);

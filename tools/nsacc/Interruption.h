@@ -7,9 +7,9 @@
 
 namespace nsacc {
 
-/// While it lives, the first SIGINT or SIGTERM asks the command to end with
-/// what it has. A second one does what the first one did before. There is one
-/// at a time.
+/// While it lives, the first SIGINT or SIGTERM asks the command to end with the
+/// results so far. A second signal has the effect that the signal had before.
+/// Only one object may live at a time.
 class Interruption {
 public:
   Interruption();
@@ -17,9 +17,9 @@ public:
   Interruption(const Interruption &) = delete;
   Interruption &operator=(const Interruption &) = delete;
 
-  /// Whether there was a signal. May be asked on any thread.
+  /// Whether a signal arrived. May be called on any thread.
   static bool isAsked();
-  /// The command's, where there was one.
+  /// The command's exit status after a signal.
   static ExitCode getStatus();
 };
 

@@ -14,7 +14,7 @@ using namespace nsacc;
 
 //===-- Reading -----------------------------------------------------------===//
 
-/// A number as JSON has it; none for what isn't one.
+/// A number spelled as in JSON; none for other values.
 static std::optional<std::string> spellNumber(const llvm::json::Value &value) {
   if (auto number = value.getAsInteger())
     return std::to_string(*number);
@@ -80,7 +80,7 @@ readShapes(llvm::StringRef path, const Signature &signature) {
   return shapes;
 }
 
-/// Whether all sizes are the same, and all rows.
+/// Whether all sizes and all rows are equal.
 static bool areEqual(const DimSizes &lhs, const DimSizes &rhs) {
   auto isIn = [](const auto &map, const auto &each) {
     auto found = map.find(each.first());
@@ -96,7 +96,8 @@ static bool areEqual(const DimSizes &lhs, const DimSizes &rhs) {
          });
 }
 
-/// Measuring a shape twice takes time and says nothing more.
+/// Drops equal shapes: measuring a shape twice takes time and gives nothing
+/// new.
 static std::vector<DimSizes> dropEqual(std::vector<DimSizes> shapes,
                                        llvm::StringRef path) {
   std::vector<DimSizes> kept;
@@ -196,7 +197,7 @@ static void printShapes(const tuning::ShapesResult &result,
   }
 }
 
-/// Of a tuning that was interrupted.
+/// Prints the result of a tuning that was interrupted.
 static void printStopped(const tuning::ShapesResult &result,
                          const tuning::ShapesOptions &options) {
   llvm::outs() << llvm::formatv("interrupted after {0:f1} s, ", result.seconds);

@@ -32,7 +32,7 @@ std::string nsacc::toUTF8(llvm::StringRef text) {
 std::string nsacc::suggest(llvm::StringRef name,
                            llvm::ArrayRef<std::string> names,
                            const llvm::Twine &otherwise) {
-  // Any other letter is near to a single one, and says nothing.
+  // A single letter would be near to any other letter.
   unsigned least =
       name.size() < 2 ? 1 : std::max<size_t>(name.size() / 3, 1) + 1;
   llvm::StringRef nearest;

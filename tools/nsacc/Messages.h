@@ -12,7 +12,7 @@
 
 namespace nsacc {
 
-/// An error and how to mend it, in two lines.
+/// An error and how to fix it, in two lines.
 llvm::Error makeError(const llvm::Twine &message, const llvm::Twine &note = "");
 
 /// Prints "nsacc: error: message" and the note; returns `status`.
@@ -21,10 +21,10 @@ ExitCode reportError(llvm::Error error, ExitCode status = ExitCode::UserError);
 /// Prints "nsacc: warning: message".
 void printWarning(llvm::StringRef message);
 
-/// Text for JSON, which can't hold every file name.
+/// Text for JSON, which can't contain every file name.
 std::string toUTF8(llvm::StringRef text);
 
-/// "did you mean 'top'?", or `otherwise` where no name is near.
+/// "did you mean 'top'?", or `otherwise` if no name is near.
 std::string suggest(llvm::StringRef name, llvm::ArrayRef<std::string> names,
                     const llvm::Twine &otherwise);
 

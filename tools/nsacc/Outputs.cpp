@@ -1,4 +1,4 @@
-//===- Outputs.cpp - Where a run writes tensors ---------------------------===//
+//===- Outputs.cpp - Output files of a run --------------------------------===//
 
 #include "Outputs.h"
 #include "Messages.h"

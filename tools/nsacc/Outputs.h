@@ -1,4 +1,4 @@
-//===- Outputs.h - Where a run writes tensors -------------------*- C++ -*-===//
+//===- Outputs.h - Output files of a run ------------------------*- C++ -*-===//
 
 #ifndef NSACC_TOOLS_NSACC_OUTPUTS_H
 #define NSACC_TOOLS_NSACC_OUTPUTS_H
@@ -8,13 +8,13 @@
 
 namespace nsacc {
 
-/// A file for each result; empty where it isn't written. Makes `folder` where
-/// it is missing. Fails before a long run where a file couldn't be written.
+/// A file for each result; empty if it isn't written. Makes `folder` if it
+/// doesn't exist. Fails before a long run if a file couldn't be written.
 llvm::Expected<std::vector<std::string>>
 planOutputs(llvm::StringRef kernel, llvm::ArrayRef<Argument> results,
             const Settings &files, llvm::StringRef folder);
 
-/// The same for one folder that takes every tensor as NAME.npy.
+/// A file for each result in one folder, as NAME.npy.
 llvm::Expected<std::vector<std::string>>
 planFolder(llvm::ArrayRef<Argument> arguments, llvm::StringRef flag,
            llvm::StringRef folder);

@@ -10,7 +10,7 @@
 
 using namespace nsacc;
 
-/// What to do about a file that is no package.
+/// Advice about a file that isn't a package.
 static std::string suggestPackage(llvm::StringRef path) {
   llvm::StringRef extension = llvm::sys::path::extension(path);
   if (extension == ".nsa" || extension == ".mlir")

@@ -16,7 +16,7 @@
 
 namespace nsacc {
 
-/// Which program, with which parameters.
+/// A program's file and its parameters.
 struct ProgramOptions {
   std::string file;
   std::vector<std::string> settings; ///< "name=value", or several with commas
@@ -25,12 +25,12 @@ struct ProgramOptions {
   bool warningsAsErrors = false;
 };
 
-/// A program in memory. While it lives, internal errors write its text as
+/// A program in memory. While it lives, internal errors write its text as a
 /// reproducer.
 class Program {
 public:
-  /// Reads, compiles and verifies. Prints what is wrong and sets `status`
-  /// where it returns null.
+  /// Reads, compiles and verifies. On errors, prints them, sets `status` and
+  /// returns null.
   static std::unique_ptr<Program> load(const ProgramOptions &options,
                                        llvm::ArrayRef<std::string> commandLine,
                                        Instruments &instruments,
@@ -43,9 +43,9 @@ public:
   }
   /// The kernel of that name, or the only one.
   llvm::Expected<nsa::KernelOp> getKernel(llvm::StringRef name);
-  /// Takes the module from where it is to the end of `phase`. Where a phase up
-  /// to `nsa` fails, that is an internal error; the others reject what can't be
-  /// compiled.
+  /// Takes the module from its current phase to the end of `phase`. A failure
+  /// in a phase up to `nsa` is an internal error; later phases reject programs
+  /// that can't be compiled.
   ExitCode runPhases(Phase phase, const PhaseOptions &options = {});
   Instruments &getInstruments() { return instruments; }
   /// Shows the diagnostics of a CompileError with their source lines, and other
@@ -66,7 +66,7 @@ private:
   std::optional<frontend::DiagnosticPrinter> diagnostics;
   std::optional<ReproducerScope> reproducer;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  /// The phase that the module is behind.
+  /// The last phase that ran.
   std::optional<Phase> done;
 };
 

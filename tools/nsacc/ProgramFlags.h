@@ -18,8 +18,8 @@ struct TargetInfo;
 /// FILE, --kernel, --set, --dtype and --warnings-as-errors.
 void addProgramFlags(CLI::App &command, ProgramOptions &options);
 
-/// The target of --target. Fails with the one that is meant where there is none
-/// of this name.
+/// The target of --target. If there is none of this name, fails with a
+/// suggestion.
 llvm::Expected<const TargetInfo *> findKnownTarget(llvm::StringRef name);
 
 /// --device.
@@ -30,19 +30,19 @@ CLI::Option *addDeviceFlag(CLI::App &command,
 /// --schedule.
 void addScheduleFlag(CLI::App &command, std::string &schedule);
 
-/// --threads, 0 while it isn't given.
+/// --threads, 0 if it isn't given.
 void addThreadsFlag(CLI::App &command, unsigned &threads,
                     const std::string &description, const std::string &group);
-/// As many as were asked for, else NSACC_THREADS, else 0. Fails where that is
-/// no number of threads.
+/// The number of threads that was asked for, else NSACC_THREADS, else 0. Fails
+/// if that isn't a number of threads.
 llvm::Expected<unsigned> chooseThreads(unsigned asked);
 
 /// The process that `nsacc tune` measures in.
 tuning::WorkerOptions getWorker();
-/// Where schedules come from, as NSACC_TUNE says.
+/// Sets the source of schedules by NSACC_TUNE.
 llvm::Error chooseTuning(mlir::ModuleOp module, CompileOptions &options);
 
-/// One value each time the flag stands; may stand several times.
+/// A flag that takes one value and may be given several times.
 CLI::Option *addRepeatedFlag(CLI::App &command, const std::string &name,
                              std::vector<std::string> &values,
                              const std::string &description);

@@ -1,4 +1,4 @@
-//===- Report.cpp - What `nsacc run` prints -------------------------------===//
+//===- Report.cpp - Output of `nsacc run` ---------------------------------===//
 
 #include "Report.h"
 #include "Messages.h"

@@ -1,4 +1,4 @@
-//===- Report.h - What `nsacc run` prints -----------------------*- C++ -*-===//
+//===- Report.h - Output of `nsacc run` -------------------------*- C++ -*-===//
 
 #ifndef NSACC_TOOLS_NSACC_REPORT_H
 #define NSACC_TOOLS_NSACC_REPORT_H
@@ -20,12 +20,12 @@ struct RunReport {
   unsigned threads = 1;
   Inputs inputs;
   std::vector<Tensor> results;
-  std::vector<std::string> resultFiles; ///< empty where not written
+  std::vector<std::string> resultFiles; ///< empty if not written
   double compileSeconds = 0;
   bool isFromCache = false;
   std::vector<double> seconds; ///< of each run
   int64_t workspaceBytes = 0;
-  /// Operations of q·k and p·v over visible pairs, where they were counted.
+  /// Operations of q·k and p·v over visible pairs, if they were counted.
   std::optional<int64_t> usefulOperations;
   std::vector<CheckResult> checks;
 

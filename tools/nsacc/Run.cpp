@@ -13,7 +13,7 @@
 using namespace nsacc;
 
 namespace {
-/// The command line, parsed as far as it can be without the program.
+/// The command line, parsed as far as possible without the program.
 struct RunPlan {
   const TargetInfo *target = nullptr;
   unsigned threads = 1;
@@ -85,7 +85,7 @@ static RunOptions getRunOptions(const RunFlags &flags,
   return options;
 }
 
-/// Compiles the kernel, runs it as often as asked, and checks the results.
+/// Compiles the kernel, runs it as often as requested, and checks the results.
 static llvm::Error runTarget(Program &program, nsa::KernelOp kernel,
                              const RunFlags &flags, const TargetInfo &target,
                              RunReport &report) {

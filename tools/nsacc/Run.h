@@ -15,7 +15,7 @@ struct RunFlags {
   std::vector<std::string> dims, inputs, ranges, outputs;
   std::string outputDir, inputDir;
   uint64_t seed = 0;
-  unsigned threads = 0; ///< 0: as NSACC_THREADS says, or all
+  unsigned threads = 0; ///< 0: by NSACC_THREADS, or all
   unsigned repeat = 1;
   bool roundStorage = false, check = false, json = false;
 };

@@ -14,11 +14,11 @@ namespace nsacc {
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
 /// Parses "a=1,b=[2,3]" arguments of `flag`. Commas within brackets belong to
-/// the value. Every name stands once.
+/// the value. A name may occur once.
 llvm::Expected<Settings> parseSettings(llvm::StringRef flag,
                                        llvm::ArrayRef<std::string> arguments);
 
-/// The same for several sets: an argument that names one again begins the next.
+/// Parses several sets: an argument that repeats a name begins the next set.
 llvm::Expected<std::vector<Settings>>
 parseSettingSets(llvm::StringRef flag, llvm::ArrayRef<std::string> arguments);
 

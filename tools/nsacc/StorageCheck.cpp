@@ -1,4 +1,4 @@
-//===- StorageCheck.cpp - How far rounded storage moves results -----------===//
+//===- StorageCheck.cpp - Effect of rounded storage on results ------------===//
 
 #include "StorageCheck.h"
 #include "mlir/IR/Builders.h"
@@ -30,8 +30,8 @@ static llvm::SmallVector<mlir::Value> addIndices(nsa::KernelOp kernel) {
   return indices;
 }
 
-/// A copy of `kernel` whose selections are results behind its own. All have
-/// their tokens first, to be told apart by query rows.
+/// A copy of `kernel` that also returns its selections, after its own results.
+/// Their tokens come first, so that they can be compared by query rows.
 static mlir::OwningOpRef<nsa::KernelOp> returnSelections(nsa::KernelOp kernel) {
   mlir::OwningOpRef<nsa::KernelOp> copy(kernel.clone());
   llvm::SmallVector<mlir::Value> indices = addIndices(*copy);
@@ -76,7 +76,7 @@ struct StableRows {
 };
 } // namespace
 
-/// Nothing where selections of one program number their rows differently.
+/// None if selections of one program number their rows differently.
 static std::optional<StableRows>
 findStableRows(llvm::ArrayRef<Argument> selections,
                llvm::ArrayRef<Tensor> rounded, llvm::ArrayRef<Tensor> exact) {
@@ -97,7 +97,7 @@ findStableRows(llvm::ArrayRef<Argument> selections,
   return rows;
 }
 
-/// The elements of stable rows, in one dimension.
+/// The elements of stable rows, as a tensor of one dimension.
 static Tensor keepStable(const Tensor &tensor, const StableRows &rows) {
   std::vector<double> values = tensor.toReals(), kept;
   size_t count = rows.isStable.size();
@@ -125,8 +125,8 @@ static double getUnitRoundoff(DType dtype) {
   }
 }
 
-/// Four roundings of the coarsest type that the program takes or gives: stored
-/// values carry one each, results one more.
+/// Four roundings to the coarsest type of the program's inputs and results: one
+/// for each stored value, and one for results.
 static double getBound(const Signature &signature) {
   double largest = 0;
   for (auto *arguments : {&signature.inputs, &signature.results})
@@ -135,7 +135,7 @@ static double getBound(const Signature &signature) {
   return 4 * largest;
 }
 
-/// Pooling results of attention mixes rows.
+/// Whether it pools results of attention, which mixes rows.
 static bool mixesRows(nsa::KernelOp kernel) {
   return kernel
       .walk([](nsa::PoolOp pool) {

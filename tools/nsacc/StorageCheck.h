@@ -1,4 +1,4 @@
-//===- StorageCheck.h - How far rounded storage moves results ---*- C++ -*-===//
+//===- StorageCheck.h - Effect of rounded storage on results ----*- C++ -*-===//
 
 #ifndef NSACC_TOOLS_NSACC_STORAGECHECK_H
 #define NSACC_TOOLS_NSACC_STORAGECHECK_H
@@ -8,8 +8,8 @@
 namespace nsacc {
 
 /// Runs the kernel with stored values rounded to their types and without, and
-/// holds the distance of the results against a bound. A block that is picked by
-/// score may change in near ties; query rows that saw such a change are counted
+/// compares the difference of the results with a bound. A near tie of scores
+/// may change which block is picked; query rows with such a change are counted
 /// and left out.
 llvm::Error checkStorage(nsa::KernelOp kernel, llvm::ArrayRef<Tensor> inputs,
                          interpreter::Options options,

@@ -12,18 +12,18 @@ class App;
 
 namespace nsacc {
 
-/// The options with what kernels' code depends on, out of --dims. Other
+/// The options with the sizes that kernels' code depends on, from --dims. Other
 /// dimensions stay open.
 llvm::Expected<PhaseOptions> findTileSizes(mlir::ModuleOp module,
                                            const Settings &dims);
 
-/// Takes the program to the end of `phase`, with the sizes of --dims where that
-/// depends on sizes, for a GPU where there is one, else for the CPU.
+/// Takes the program to the end of `phase`, with the sizes of --dims if the
+/// phase depends on sizes, for a GPU if there is one, else for the CPU.
 ExitCode compilePhases(Program &program, llvm::ArrayRef<std::string> dims,
                        llvm::StringRef schedule, Phase phase,
                        const std::optional<gpu::Device> &device);
 
-/// --dims for phases behind `nsa`.
+/// Adds --dims for phases after `nsa`.
 void addTileSizesFlag(CLI::App &command, std::vector<std::string> &dims,
                       const std::string &more = "");
 

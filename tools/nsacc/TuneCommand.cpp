@@ -44,7 +44,7 @@ struct TuneFlags {
 
 //===-- What is printed ---------------------------------------------------===//
 
-/// One line, written over on a terminal.
+/// Prints one line; on a terminal, the next one overwrites it.
 static void printProgress(const tuning::Progress &progress) {
   bool isTerminal = llvm::sys::Process::StandardErrIsDisplayed();
   llvm::errs() << (isTerminal ? "\r\x1b[K" : "")
@@ -60,7 +60,7 @@ static void printProgress(const tuning::Progress &progress) {
   llvm::errs() << "; " << progress.what << (isTerminal ? "" : "\n");
 }
 
-/// Of what is no part of tuning.
+/// Prints the progress of work other than tuning.
 static void printPhase(llvm::StringRef what) {
   bool isTerminal = llvm::sys::Process::StandardErrIsDisplayed();
   llvm::errs() << what << (isTerminal ? "" : "\n");
@@ -78,7 +78,7 @@ countFailures(const tuning::TuneResult &result) {
   for (const tuning::Trial &trial : result.trials) {
     if (trial.failure.empty())
       continue;
-    // Those that differ in numbers are of one kind.
+    // Reasons that differ only in numbers are the same.
     auto drop = [](llvm::StringRef text) {
       std::string kind = text.str();
       llvm::erase_if(kind, llvm::isDigit);
@@ -131,7 +131,7 @@ static void printBest(const tuning::TuneResult &result) {
         best.error);
 }
 
-/// Why measuring leaves nothing to keep; empty where it does.
+/// Why measuring gave nothing to keep; empty if it did.
 static std::string explainNotKept(const tuning::TuneResult &result) {
   bool isCut = result.isStopped || result.isTimeOver;
   if (result.isCompared && !(isCut && result.best.schedule.empty()))
@@ -149,7 +149,7 @@ static std::string explainNotKept(const tuning::TuneResult &result) {
 static void printText(const tuning::TuneResult &result,
                       const tuning::TuneOptions &options) {
   const TunedSchedule &best = result.best;
-  // None where it was stopped before the first one was measured.
+  // Zero if it was stopped before the first one was measured.
   if (best.milliseconds > 0)
     printBest(result);
   llvm::outs() << llvm::formatv(
@@ -196,7 +196,7 @@ readOptions(const TuneFlags &flags, const TuningOptions &store) {
 }
 
 namespace {
-/// What there is to tune.
+/// The program and options to tune.
 struct Subject {
   std::unique_ptr<Program> program;
   std::unique_ptr<CompiledProgram> compiled;
@@ -204,7 +204,7 @@ struct Subject {
 };
 } // namespace
 
-/// Exit status 1 where the time was too short to compare anything.
+/// Returns exit status 1 if the time was too short to compare anything.
 static ExitCode tuneOne(const TuneFlags &flags, const Subject &subject,
                         const DimSizes &sizes,
                         const tuning::TuneOptions &options) {
@@ -225,7 +225,7 @@ static ExitCode tuneOne(const TuneFlags &flags, const Subject &subject,
   return result->isCompared ? ExitCode::Success : ExitCode::UserError;
 }
 
-/// Exit status 1 where a shape is slower than is allowed, or nothing was
+/// Returns exit status 1 if a shape is slower than allowed, or nothing was
 /// compared.
 static ExitCode tuneMany(const TuneFlags &flags, const Subject &subject,
                          const tuning::TuneOptions &tuning) {
@@ -287,7 +287,7 @@ static llvm::Error checkFlags(const TuneFlags &flags) {
   if (!hasShapes && (!flags.heldOut.empty() || !flags.output.empty()))
     return makeError("--held-out and --output are of many shapes",
                      "give --dims-file");
-  // Told before minutes of tuning.
+  // Checked before minutes of tuning.
   if (llvm::Error error = refuseTerminal(flags.output, "a package", "-o"))
     return error;
   llvm::StringRef folder = llvm::sys::path::parent_path(flags.output);
@@ -367,7 +367,7 @@ static ExitCode exportStore(const std::string &path) {
 }
 
 namespace {
-/// One of the two.
+/// Exactly one of the two is set.
 struct Imported {
   std::string key;
   std::optional<TunedSchedule> tuned;
@@ -379,7 +379,7 @@ static bool isOfThisBuild(const Imported &imported) {
   return getLine(imported.key, "compiler") == getSourceHash();
 }
 
-/// Other builds may have fields that this one hasn't.
+/// Other builds may have fields that this build lacks.
 static llvm::Error checkSchedules(const Imported &imported) {
   if (!isOfThisBuild(imported))
     return llvm::Error::success();
@@ -452,7 +452,8 @@ struct ImportCounts {
 };
 } // namespace
 
-/// Entries of this build are found as they are; those of another one are seeds.
+/// Entries of this build are stored under their keys; entries of another build
+/// are seeds.
 static bool keepImported(const TunedSchedules &store, const Imported &each,
                          ImportCounts &counts) {
   bool isOwn = isOfThisBuild(each);
@@ -469,7 +470,7 @@ static bool keepImported(const TunedSchedules &store, const Imported &each,
                : store.storeSeed(each.key, each.tuned->schedule);
 }
 
-/// A file with a wrong entry changes nothing.
+/// A file with an invalid entry changes nothing.
 static ExitCode importStore(const std::string &path) {
   auto options = lookupTuning();
   if (!options)
@@ -502,7 +503,7 @@ void nsacc::addTuneCommand(CLI::App &app, Invocation &invocation) {
               "compilations to come");
   auto flags = std::make_shared<TuneFlags>();
   addProgramFlags(*command, flags->program);
-  // `export` and `import` need none.
+  // `export` and `import` need no file.
   command->get_option("FILE")->required(false);
   addRepeatedFlag(*command, "--dims", flags->dims,
                   "sizes of all dimensions of the calls to tune for; of ragged "
@@ -605,7 +606,7 @@ void nsacc::addTuneCommand(CLI::App &app, Invocation &invocation) {
   });
 
   auto paths = std::make_shared<std::pair<std::string, std::string>>();
-  // A group without a name isn't listed.
+  // CLI11 doesn't list options of a group without a name.
   CLI::App *worker =
       app.add_subcommand("tune-worker", "measure packages for `nsacc tune`")
           ->group("");

@@ -74,7 +74,7 @@ static void printLines(const CacheEntry &entry, llvm::StringRef date,
                << "\n  " << found << '\n';
 }
 
-/// What is wrong with an entry that can't be read is told.
+/// Prints an entry, or why it can't be read.
 static void printEntry(const CacheEntry &entry,
                        const TunedSchedules &schedules) {
   if (!entry.problem.empty())
@@ -94,7 +94,7 @@ static ExitCode listTuned() {
   auto store = readTunedStore();
   if (!store)
     return reportError(store.takeError());
-  // Looking isn't using, and writes nothing.
+  // Listing doesn't count as use, and writes nothing.
   store->options.mode = CacheMode::ReadOnly;
   TunedSchedules schedules(store->options, printWarning);
   llvm::outs() << store->describe() << '\n';

@@ -1,4 +1,4 @@
-//===- TunedStore.h - Tuned schedules that are kept -------------*- C++ -*-===//
+//===- TunedStore.h - The store of tuned schedules --------------*- C++ -*-===//
 
 #ifndef NSACC_TOOLS_NSACC_TUNEDSTORE_H
 #define NSACC_TOOLS_NSACC_TUNEDSTORE_H
@@ -12,24 +12,25 @@
 
 namespace nsacc {
 
-/// The folder of tuned schedules, beside the code that is kept.
+/// The folder of tuned schedules, beside the cache of code.
 struct TunedStore {
   CacheOptions options;
-  /// Of schedules; seeds, which they leave for other builds, aren't among them.
+  /// Entries of schedules. Seeds, which schedules leave for other builds,
+  /// aren't included.
   std::vector<CacheEntry> entries;
 
   /// "3 tuned schedules in FOLDER"
   std::string describe() const;
 };
 
-/// "NSACC_CACHE=readonly forbids to write into 'FOLDER'"; empty where nothing
-/// does.
+/// "NSACC_CACHE=readonly forbids to write into 'FOLDER'"; empty if writing is
+/// allowed.
 std::string explainReadOnly(const CacheOptions &options);
-/// Fails where files of the folder have to stay as they are. `what` is what
-/// doesn't happen then, "nothing is removed".
+/// Fails if files of the folder must not change. `what` says what isn't done
+/// then, "nothing is removed".
 llvm::Error checkMayWrite(const CacheOptions &options, llvm::StringRef what);
 
-/// Fails where the environment names no folder.
+/// Fails if the environment names no folder.
 llvm::Expected<TunedStore> readTunedStore();
 
 /// `nsacc tune ls` and `nsacc tune clear`.

@@ -12,17 +12,17 @@ using namespace nsacc;
 
 namespace {
 
-/// A size that calls tell.
+/// A size that each call gives.
 struct OpenSize {
-  std::string member; ///< of the struct of sizes
-  std::string name;   ///< as the package has it
+  std::string member; ///< in the struct of sizes
+  std::string name;   ///< in the package
 };
 
-/// An input or a result, as the header has it.
+/// An input or a result in the header.
 struct Tensor {
   const rt::Parameter &parameter;
   std::string member;
-  /// For each dimension, which of the open sizes it is; none where it is fixed.
+  /// For each dimension, its index in the open sizes; none if it is fixed.
   std::vector<std::optional<size_t>> sizes;
 };
 
@@ -55,7 +55,7 @@ private:
   void writeArguments();
   void writeCall();
   void writeLaunching();
-  /// Each `$` of the text becomes the prefix.
+  /// Writes the text; each `$` becomes the prefix.
   void put(llvm::StringRef text);
 
   bool hasSizes() const { return !openSizes.empty(); }
@@ -67,9 +67,9 @@ private:
   std::vector<OpenSize> openSizes;
   std::vector<Tensor> tensors;
   MemberNames sizeNames, tensorNames;
-  /// Of sizes with a name, their places among the open ones.
+  /// Indices of named sizes in the open sizes.
   llvm::StringMap<size_t> known;
-  /// Of functions; empty where no size is open.
+  /// Parameter and argument of functions; empty if no size is open.
   llvm::StringRef sizesParameter, sizesArgument;
 };
 
@@ -79,7 +79,7 @@ private:
 
 size_t HeaderWriter::getOpenSize(const Tensor &tensor, const rt::Size &size,
                                  size_t dim) {
-  // Nothing but its place tells what a size without a name is.
+  // A size without a name gets its place as a name.
   std::string name = size.name.empty()
                          ? tensor.member + "_size" + std::to_string(dim)
                          : size.name;
@@ -115,7 +115,7 @@ std::string HeaderWriter::describe(const Tensor &tensor) const {
   return toComment(text);
 }
 
-/// C has no type of its own for 16-bit reals.
+/// C has no type for 16-bit reals.
 static const char *getCType(DType dtype) {
   switch (dtype) {
   case DType::Bool:
@@ -221,7 +221,7 @@ void HeaderWriter::writeStrides() {
   put("} $_strides;\n\n");
 }
 
-/// What the package has to have, for packages that were written later.
+/// Writes the expected signature, to check packages that were written later.
 void HeaderWriter::writeSignature() {
   put("/* Unloads a package that isn't the one that this header is for. */\n"
       "static inline nsacc_rt_status $_match_($_module *module) {\n"
@@ -239,7 +239,7 @@ void HeaderWriter::writeSignature() {
       sizes.push_back(own);
   }
   stream << "  };\n";
-  // C has no arrays of nothing.
+  // C has no empty arrays.
   if (!sizes.empty()) {
     stream << "  static const int64_t sizes[] = {\n";
     for (llvm::StringRef own : sizes)
@@ -308,7 +308,7 @@ void HeaderWriter::writeLoading() {
       "}\n\n");
 }
 
-/// Shapes of the tensors and all that a call passes.
+/// Writes the shapes of the tensors and all arguments of a call.
 void HeaderWriter::writeArguments() {
   for (auto [index, tensor] : llvm::enumerate(tensors)) {
     if (tensor.sizes.empty())
@@ -331,7 +331,7 @@ void HeaderWriter::writeArguments() {
   stream << "  };\n";
 }
 
-/// What launching and reserving share.
+/// Writes the code that launching and reserving share.
 void HeaderWriter::writeCall() {
   put("typedef nsacc_rt_status (*$_action_)(\n"
       "    nsacc_rt_module *, const nsacc_rt_tensor *, size_t, "
@@ -342,7 +342,7 @@ void HeaderWriter::writeCall() {
   put(sizesParameter);
   put("const $_tensors *tensors,\n"
       "    const $_strides *strides, nsacc_rt_stream stream) {\n");
-  // All of them: C++ compilers warn of members that aren't initialized.
+  // Writes all members: C++ compilers warn of members that aren't initialized.
   std::vector<std::string> nulls(tensors.size(), "NULL");
   put("  static const $_tensors no_tensors = {\n      ");
   stream << llvm::join(nulls, ", ") << "};\n";

@@ -9,14 +9,15 @@
 namespace nsacc {
 
 struct HeaderOptions {
-  /// What names begin with.
+  /// Prefix of the names.
   std::string prefix;
-  /// An object has the package, from PREFIX_package to PREFIX_package_end.
+  /// Whether an object file contains the package, from PREFIX_package to
+  /// PREFIX_package_end.
   bool isEmbedded = false;
 };
 
 /// A header of C and C++ with functions that load the package and launch its
-/// kernel. The package has parameters.
+/// kernel. The package must have parameters.
 std::string writeHeader(const rt::Package &package,
                         const HeaderOptions &options);
 

@@ -15,7 +15,7 @@ using namespace llvm::objcopy;
 namespace {
 struct Architecture {
   llvm::StringLiteral name;
-  /// As uname and CMAKE_SYSTEM_PROCESSOR of some systems have it.
+  /// Other names, from uname and CMAKE_SYSTEM_PROCESSOR of some systems.
   llvm::StringLiteral others[2];
   uint16_t machine;
 };
@@ -58,12 +58,12 @@ llvm::Expected<std::string> nsacc::writeObject(llvm::StringRef bytes,
   CommonConfig config;
   config.OutputFormat = FileFormat::ELF;
   config.OutputArch = MachineInfo(*machine, /*Is64=*/true, /*IsLittle=*/true);
-  // Names of symbols come from the input's.
+  // Names of symbols are made from the input's name.
   config.InputFilename = "package";
   std::string end = (symbol + "_end").str();
   config.SymbolsToRename["_binary_package_start"] = symbol;
   config.SymbolsToRename["_binary_package_end"] = end;
-  // An absolute symbol, which position independent code can't use.
+  // An absolute symbol; position independent code can't use it.
   if (llvm::Error error = config.SymbolsToRemove.addMatcher(
           NameOrPattern::create("_binary_package_size", MatchStyle::Literal,
                                 [](llvm::Error error) { return error; })))
@@ -71,8 +71,8 @@ llvm::Expected<std::string> nsacc::writeObject(llvm::StringRef bytes,
   config.SectionsToRename[".data"] = {
       ".data", ".rodata",
       SectionFlag(SecAlloc | SecLoad | SecReadonly | SecData | SecContents)};
-  // Without this section linkers think that the code needs a stack that can be
-  // executed.
+  // Without this section, linkers assume that the code needs an executable
+  // stack.
   config.AddSection.emplace_back(".note.GNU-stack",
                                  llvm::MemoryBuffer::getMemBuffer(""));
   std::string object;

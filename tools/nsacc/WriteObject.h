@@ -10,12 +10,12 @@
 namespace nsacc {
 
 /// The architecture of this process, by the names that writeObject takes; empty
-/// where that has none.
+/// if it isn't one of them.
 llvm::StringRef getHostArchitecture();
 
 /// A relocatable ELF object whose read-only data is `bytes`, with `symbol` at
-/// its beginning and `symbol`_end behind it. `architecture` is "x86-64" or
-/// "aarch64", or another name of these; any other is an error.
+/// its beginning and `symbol`_end after it. `architecture` is "x86-64" or
+/// "aarch64", or another name for one of these; any other is an error.
 llvm::Expected<std::string> writeObject(llvm::StringRef bytes,
                                         llvm::StringRef symbol,
                                         llvm::StringRef architecture);

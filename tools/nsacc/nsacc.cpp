@@ -12,7 +12,8 @@
 
 using namespace nsacc;
 
-/// A full disk behind standard output, say; LLVM would end the process for it.
+/// Output may fail, on a full disk for instance; LLVM would end the process for
+/// it.
 static ExitCode finishOutput(ExitCode status) {
   llvm::raw_fd_ostream &os = llvm::outs();
   os.flush();
@@ -24,12 +25,12 @@ static ExitCode finishOutput(ExitCode status) {
   return status == ExitCode::Success ? ExitCode::UserError : status;
 }
 
-/// The command that an argument may have been meant to be.
+/// The command that is most similar to an argument.
 static std::string suggestCommand(const CLI::App &app,
                                   llvm::StringRef argument) {
   std::vector<std::string> names;
   for (const CLI::App *command : app.get_subcommands({}))
-    // Those without a group are for nsacc itself.
+    // Commands without a group are used by nsacc itself.
     if (!command->get_group().empty())
       names.push_back(command->get_name());
   std::string otherwise = "the commands are " + quoteList(names);
@@ -39,7 +40,7 @@ static std::string suggestCommand(const CLI::App &app,
   return argument.empty() ? otherwise : suggest(argument, names, otherwise);
 }
 
-/// Says what is wrong where no command is named.
+/// Reports an error if no command is given.
 static void reportNoCommand(const CLI::App &app, const CLI::ParseError &error,
                             int argc, char **argv) {
   llvm::StringRef argument = argc < 2 ? "" : argv[1];
@@ -53,7 +54,7 @@ static void reportNoCommand(const CLI::App &app, const CLI::ParseError &error,
   std::cerr << "note: " << suggestCommand(app, argument) << '\n';
 }
 
-/// The option that an unknown one may have been meant to be.
+/// The option that is most similar to an unknown one.
 static std::string suggestOption(const CLI::App &command, int argc,
                                  char **argv) {
   std::vector<std::string> names;
@@ -65,7 +66,7 @@ static std::string suggestOption(const CLI::App &command, int argc,
     if (name.starts_with("--") && !command.get_option_no_throw(name.str()))
       return suggest(name, names, "");
   }
-  // What is left over stands alone.
+  // Remaining arguments belong to no option.
   for (const std::string &argument : command.remaining())
     if (llvm::StringRef(argument).contains('='))
       return "a flag stands in front of it: --dims " + argument +
@@ -102,7 +103,7 @@ static int runCommand(CLI::App &app, Invocation &invocation, int argc,
 
 int main(int argc, char **argv) {
   installCrashHandler();
-  // Where a limit of files' sizes is met, writing fails.
+  // If a file size limit is reached, let writing fail.
   std::signal(SIGXFSZ, SIG_IGN);
   Invocation invocation;
   invocation.commandLine.assign(argv, argv + argc);
