@@ -167,7 +167,7 @@ nsacc_status nsacc_compile(const char *source, size_t length, const char *file,
       return fail(NSACC_ERROR_KIND_USAGE,
                   "nsacc_compile: the source can't have " +
                       std::to_string(length) + " bytes");
-    // The lexer may rely on a NUL behind the text.
+    // The lexer may rely on a NUL after the text.
     auto buffer = llvm::MemoryBuffer::getMemBufferCopy(
         llvm::StringRef(source, length), file ? file : "<source>");
     return compile(*buffer, options, program);

@@ -57,7 +57,7 @@ Failure nsacc::capi::fail(nsacc_error_kind kind,
   auto isError = [](const DiagnosticData &diagnostic) {
     return diagnostic.severity == DiagnosticData::Severity::Error;
   };
-  // Errors first: who reads the first line alone is to see what is wrong.
+  // Errors come first: readers of the first line alone should see the error.
   std::vector<DiagnosticData> ordered;
   for (bool ofErrors : {true, false})
     for (DiagnosticData &diagnostic : diagnostics)

@@ -17,7 +17,7 @@ struct nsacc_diagnostic {
 
   nsacc::frontend::DiagnosticData data;
   std::vector<nsacc_diagnostic> notes;
-  /// As the command line prints it; notes have none of their own.
+  /// The diagnostic as the command line prints it; empty for notes.
   std::string text;
 };
 
@@ -29,7 +29,7 @@ struct nsacc_error {
 
 namespace nsacc::capi {
 
-/// Null where all went well.
+/// Null on success.
 using Failure = std::unique_ptr<nsacc_error>;
 
 Failure fail(nsacc_error_kind kind, std::string message);
@@ -39,17 +39,16 @@ std::vector<nsacc_diagnostic>
 toC(std::vector<frontend::DiagnosticData> diagnostics,
     llvm::MemoryBufferRef source);
 
-/// An error made of diagnostics of which at least one is an error. `source` is
+/// An error made of diagnostics, at least one of which is an error. `source` is
 /// the program.
 Failure fail(nsacc_error_kind kind,
              std::vector<frontend::DiagnosticData> diagnostics,
              llvm::MemoryBufferRef source);
 
-/// Hands `failure` to the caller, who need not want it.
+/// Gives `failure` to the caller, who may pass a null `error`.
 nsacc_status report(Failure failure, nsacc_error **error);
 
-/// An element of a list that C code walks through by index; null behind its
-/// end.
+/// An element of a list that C code visits by index; null past the end.
 template <typename T> const T *at(const std::vector<T> &list, size_t index) {
   return index < list.size() ? &list[index] : nullptr;
 }

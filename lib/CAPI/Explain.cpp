@@ -1,4 +1,4 @@
-//===- Explain.cpp - How programs are compiled, and why -------------------===//
+//===- Explain.cpp - Explanations of compiled programs --------------------===//
 
 #include "Program.h"
 #include "nsacc/Explain/Explanation.h"
@@ -53,7 +53,7 @@ static explain::BuildOptions getOptions(const nsacc_program &program,
     options.file = program.source->getBufferIdentifier().str();
     options.source = program.source->getBuffer().str();
   }
-  // The phase behind is printed with its sizes.
+  // The phase after these is printed with its sizes.
   for (const nsacc_program::Text &text : program.texts)
     if (text.phase == "frontend")
       options.earlier.push_back({text.phase, text.ir, text.lines});

@@ -12,7 +12,7 @@ nsacc_options *nsacc_options_create(void) {
 
 void nsacc_options_destroy(nsacc_options *options) { delete options; }
 
-/// Sets one option from a string, where there is one.
+/// Sets one option from a string, unless the string is null.
 template <typename Setter>
 static nsacc_status set(nsacc_options *options, const char *value,
                         Setter setter) {

@@ -1,4 +1,4 @@
-//===- Program.cpp - What fails in compiled programs ----------------------===//
+//===- Program.cpp - Failures of compiled programs ------------------------===//
 
 #include "Program.h"
 #include "nsacc/Driver/CompileError.h"

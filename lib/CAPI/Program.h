@@ -30,7 +30,7 @@ struct nsacc_value {
 };
 
 namespace nsacc::capi {
-/// What runs warn of, until somebody takes it.
+/// Warnings of runs, until the caller takes them.
 class Warnings {
 public:
   void add(llvm::StringRef text) {
@@ -58,15 +58,15 @@ struct nsacc_program {
 
   std::string target;
   mutable nsacc::capi::Warnings warnings;
-  /// What tuning of it is done with.
+  /// Options for tuning the program.
   struct Tuning {
     nsacc::TuningOptions options;
     std::vector<std::string> worker;
     unsigned threads = 0;
   } tuning;
-  /// Where ptxas was to be looked for.
+  /// The paths where ptxas was looked for.
   std::vector<std::string> ptxas;
-  /// For errors of compilations that runs start.
+  /// Used by errors of compilations that runs start.
   std::unique_ptr<llvm::MemoryBuffer> source;
   std::unique_ptr<nsacc::CompiledProgram> compiled;
   nsacc::Signature signature;
@@ -85,11 +85,12 @@ namespace nsacc::capi {
 /// An error of a run of the program, or of a compilation that a run starts.
 Failure toFailure(llvm::Error error, const nsacc_program &program);
 /// Sizes of all dimensions: numbers, and lists of the lengths of rows. `what`
-/// is of one call's sizes, as "tuning".
+/// needs one call's sizes, as "tuning".
 llvm::Expected<nsacc::DimSizes> readSizes(const llvm::json::Object &sizes,
                                           const nsacc::Signature &signature,
                                           llvm::StringRef what);
-/// Sets what callers ask of a program whose code is there.
+/// Sets the properties that callers can query. The program's code must be
+/// there.
 void describe(nsacc_program &program);
 } // namespace nsacc::capi
 

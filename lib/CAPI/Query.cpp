@@ -1,4 +1,4 @@
-//===- Query.cpp - What a program takes and gives -------------------------===//
+//===- Query.cpp - Inputs, results and phases of a program ----------------===//
 
 #include "Program.h"
 #include "mlir/IR/MLIRContext.h"
@@ -210,7 +210,7 @@ size_t nsacc_text_size(const nsacc_text *text) {
 
 void nsacc_text_destroy(nsacc_text *text) { delete text; }
 
-/// Text of the program for sizes: what `print` makes of them.
+/// Text about the program for some sizes; `print` writes it.
 static Failure printForSizes(const char *function, const nsacc_program *program,
                              const char *const *names, const int64_t *sizes,
                              size_t num_sizes, nsacc_text **text,

@@ -25,7 +25,8 @@ static std::string spell(llvm::ArrayRef<int64_t> shape) {
   return "[" + llvm::join(sizes, ", ") + "]";
 }
 
-/// "input 'q'"; by number where there are more tensors than the program has.
+/// "input 'q'"; the number instead of the name if there are more tensors than
+/// the program has.
 static std::string describe(const char *role,
                             const std::vector<nsacc_value> &values,
                             size_t index) {
@@ -39,7 +40,7 @@ static Failure borrowInputs(const nsacc_program &program,
                             bool needData, std::vector<Tensor> &result) {
   if (count > 0 && !inputs)
     return fail(NSACC_ERROR_KIND_USAGE, "inputs is NULL");
-  // Nothing of a wild count is looked at.
+  // If the count is wrong, no tensor is read.
   if (count > program.inputs.size())
     return fail(NSACC_ERROR_KIND_ARGUMENT,
                 "kernel '" + program.signature.kernel + "' takes " +
@@ -104,7 +105,7 @@ static Failure borrowOutputs(const nsacc_program &program,
   return nullptr;
 }
 
-/// Outputs that share memory would hold what was written last.
+/// Fails if outputs share memory: one would overwrite another.
 static Failure checkApart(const nsacc_program &program,
                           llvm::ArrayRef<Tensor> outputs) {
   for (size_t left = 0; left < outputs.size(); ++left)
@@ -117,8 +118,8 @@ static Failure checkApart(const nsacc_program &program,
   return nullptr;
 }
 
-/// Runs into the outputs, or into copies of those that share memory with an
-/// input.
+/// Runs into the outputs. Outputs that share memory with an input are computed
+/// in copies first.
 static Failure runInto(const nsacc_program &program, const DimSizes &sizes,
                        llvm::ArrayRef<Tensor> inputs,
                        llvm::ArrayRef<Tensor> outputs,

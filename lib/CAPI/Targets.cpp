@@ -1,4 +1,4 @@
-//===- Targets.cpp - What programs can be compiled for --------------------===//
+//===- Targets.cpp - Targets of compilations ------------------------------===//
 
 #include "Targets.h"
 #include "nsacc/Driver/Devices.h"

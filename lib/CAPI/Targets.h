@@ -1,4 +1,4 @@
-//===- Targets.h - What programs can be compiled for ------------*- C++ -*-===//
+//===- Targets.h - Targets of compilations ----------------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_CAPI_TARGETS_H
 #define NSACC_LIB_CAPI_TARGETS_H
@@ -8,7 +8,7 @@
 
 namespace nsacc::capi {
 
-/// Finds what the options' target stands for.
+/// Finds the target that the options name.
 Failure resolveTarget(const nsacc_options &options, CompileOptions &resolved);
 
 } // namespace nsacc::capi

@@ -1,4 +1,4 @@
-//===- Tensors.cpp - Tensors that cross the C interface -------------------===//
+//===- Tensors.cpp - Tensors of the C interface ---------------------------===//
 
 #include "Tensors.h"
 #include "llvm/ADT/STLExtras.h"
@@ -7,7 +7,7 @@
 using namespace nsacc;
 using namespace nsacc::capi;
 
-/// NumPy's limit, so that a wild value is told from a tensor.
+/// NumPy's limit; a rank above it is taken for garbage.
 constexpr int32_t mostDims = 64;
 
 static Failure misuse(TensorName what, const std::string &problem) {
@@ -109,10 +109,10 @@ Failure capi::borrow(const nsacc_tensor &tensor, Access access, TensorName what,
 // Shared memory
 //===----------------------------------------------------------------------===//
 
-/// Bytes from `begin` to `end`.
+/// Addresses from `begin` to `end`.
 using Extent = std::pair<uintptr_t, uintptr_t>;
 
-/// The bytes between which a tensor's elements lie.
+/// The range of bytes that contains a tensor's elements.
 static Extent getExtent(const Tensor &tensor) {
   auto begin = reinterpret_cast<uintptr_t>(tensor.getData());
   if (tensor.getNumElements() == 0)
@@ -132,10 +132,10 @@ bool capi::mayOverlap(const Tensor &left, const Tensor &right) {
   return meet(getExtent(left), getExtent(right));
 }
 
-/// The memory of a tensor whose elements don't overlap, in ascending order,
-/// neighbours in one piece.
+/// The memory of a tensor whose elements don't overlap, in ascending order;
+/// adjacent elements are one piece.
 static std::vector<Extent> getPieces(const Tensor &tensor) {
-  llvm::SmallVector<std::pair<int64_t, int64_t>> dims; // of stride and size
+  llvm::SmallVector<std::pair<int64_t, int64_t>> dims; // stride and size
   int64_t bytes = getSize(tensor.getDType());
   for (auto [size, stride] : llvm::zip(tensor.getShape(), tensor.getStrides()))
     if (size > 1)
@@ -160,7 +160,7 @@ static std::vector<Extent> getPieces(const Tensor &tensor) {
 }
 
 bool capi::overlap(const Tensor &left, const Tensor &right) {
-  // Most often they lie apart as a whole.
+  // Usually the whole ranges don't overlap.
   if (!mayOverlap(left, right))
     return false;
   std::vector<Extent> first = getPieces(left), second = getPieces(right);

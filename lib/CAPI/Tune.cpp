@@ -121,7 +121,7 @@ nsacc_status nsacc_program_tune(const nsacc_program *program,
       llvm::raw_string_ostream(text) << tuning::toJSON(progress);
       isEnded = isEnded || report(text.c_str(), data) != 0;
     };
-    // Callers look for signals, too, while a worker or a compilation takes
+    // Callers are also asked for signals while a worker or a compilation takes
     // long.
     using Clock = std::chrono::steady_clock;
     auto isInterrupted = [&, asked = Clock::now()]() mutable {

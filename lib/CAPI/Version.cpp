@@ -1,4 +1,4 @@
-//===- Version.cpp - What this library is ---------------------------------===//
+//===- Version.cpp - Versions of this library -----------------------------===//
 
 #include "nsacc/Support/Version.h"
 #include "nsacc-c/nsacc.h"

@@ -82,7 +82,8 @@ private:
            (cpu::isLevel(target) ? target.cpu : "this processor") +
            "\nprocessor: " + cpu::describeProcessor(target) + "\n";
   }
-  /// What is fast depends on them; like lengths, they are rounded.
+  /// Fast schedules depend on the number of threads; like lengths, it is
+  /// rounded.
   static std::string describeThreads(unsigned threads) {
     if (threads == 0)
       threads = llvm::hardware_concurrency().compute_thread_count();
@@ -113,7 +114,7 @@ private:
   llvm::Expected<rt::Package> compile(size_t kernel, const Specialization &code,
                                       cpu::Options target, bool isExact = false,
                                       schedule::Settings *fitted = {}) const;
-  /// The options of a kernel's compilation, and of those who watch it.
+  /// The options of a kernel's compilation, and of its observers.
   cpu::Options watch(cpu::Options target, size_t kernel,
                      mlir::TimingScope &timing) const;
   llvm::Expected<std::string>
@@ -257,7 +258,7 @@ CPUProgram::compileForChecked(size_t kernel, const DimSizes &sizes,
     return code.takeError();
   code->tuned = schedule.str();
   cpu::Options target = getOwnProcessor(options);
-  // Others are compiled at the same time.
+  // Other kernels are compiled at the same time.
   target.threads = 1;
   auto package = compile(kernel, *code, target, /*isExact=*/true);
   if (!package)
@@ -304,8 +305,8 @@ llvm::Error CPUProgram::withKernelChecked(size_t kernel, const DimSizes &sizes,
 
 //===-- Packages ----------------------------------------------------------===//
 
-/// What packages are made for, the best first: levels of processors, or the one
-/// that was asked for.
+/// The processors that packages are made for, the best one first: levels of
+/// processors, or the requested one.
 static llvm::Expected<std::vector<cpu::Options>>
 listLevels(const cpu::Options &asked) {
   std::vector<cpu::Options> levels;

@@ -21,11 +21,11 @@ using namespace nsacc;
 
 namespace {
 
-/// What code is made for.
+/// The purpose of code.
 enum class Purpose {
-  Runs,      ///< and kept in the cache
+  Runs,      ///< also kept in the cache
   OneImage,  ///< without a plan
-  Measuring, ///< with the tiles that are given, or none
+  Measuring, ///< with exactly the given tiles, or fails
   Explaining ///< as for runs, but not kept
 };
 
@@ -39,18 +39,18 @@ struct PendingCode {
   mlir::TimingScope timing;
   cuda::Options target;
   cuda::AssemblerReport report;
-  /// What `report` says is slow, when code is there.
+  /// Warnings of `report`, once the code is there.
   std::vector<std::string> losses;
   /// "file:3:7: " for the statement of each kernel.
   llvm::StringMap<std::string> names;
-  /// Names the ops of each kernel; the bytes are those of `report`.
+  /// Names of each kernel's ops; `report` has the bytes.
   llvm::StringMap<schedule::Spill> computed;
 
-  /// The kernels that lack registers, when code is there.
+  /// The kernels that lack registers, once the code is there.
   std::vector<schedule::Spill> getSpills() const;
   int64_t getSpilledBytes() const;
   std::unique_ptr<cuda::Compilation> compilation;
-  /// What had room; Purpose::Measuring: nothing.
+  /// The schedule that had room; Purpose::Measuring: empty.
   schedule::Settings fitting;
 };
 
@@ -75,7 +75,8 @@ public:
   }
 
   Target getTarget() const override { return Target::GPU; }
-  /// Code for a named device runs on the first GPU here, if that can run it.
+  /// Code for a named device runs on the first GPU of this machine, if that GPU
+  /// can run it.
   std::optional<int> getDevice() const override {
     int count = 0;
     bool hasFirst = nsacc_rt_device_count(&count) == NSACC_RT_OK && count > 0;
@@ -138,7 +139,7 @@ protected:
                                          const DimSizes &sizes) const override;
 
 private:
-  /// The device of this machine that runs with these options.
+  /// The device of this machine for a run with these options.
   int getOrdinal(const RunOptions &run) const {
     return run.device ? run.device->device : options.ordinal.value_or(0);
   }
@@ -196,9 +197,9 @@ private:
 
 //===-- Compiling ---------------------------------------------------------===//
 
-/// What code is made for that runs on a device of this machine.
+/// The device that code for one of this machine's devices is made for.
 llvm::Expected<gpu::Device> CUDAProgram::getDevice(int ordinal) const {
-  // Whether code for a named device runs on this one, its package tells.
+  // For a named device, loading the package decides whether its code runs here.
   if (!options.ordinal || options.ordinal == ordinal)
     return *options.device;
   return queryDevice(ordinal);
@@ -252,7 +253,7 @@ std::string CUDAProgram::describe(size_t kernel,
          (sizes.empty() ? "" : sizes + " and ") + code.device->name;
 }
 
-/// " for sm_90a, HQ=8,H=8 and few queries": of several that a package has.
+/// " for sm_90a, HQ=8,H=8 and few queries": names one of several in a package.
 static std::string describeSpecialization(const Specialization &code) {
   std::string text = " for " + code.device->name;
   if (!code.sizes.empty())
@@ -279,7 +280,7 @@ static std::string describe(nsatile::ProgramOp program, bool isExact,
          (isExact ? ", which runs only where a result isn't finite," : "");
 }
 
-/// Names the ops of a module's kernels, and their places for messages.
+/// Names of the ops of a module's kernels, and their places for messages.
 static void describePrograms(mlir::ModuleOp module, PendingCode &pending) {
   llvm::StringSet<> exact;
   for (auto program : module.getOps<nsatile::ProgramOp>())
@@ -332,7 +333,7 @@ cuda::Options CUDAProgram::getTargetOptions(size_t kernel,
   return target;
 }
 
-/// Lowers a kernel; its code is compiled on the threads from there.
+/// Lowers a kernel, and starts to compile its code on the threads.
 llvm::Expected<std::unique_ptr<PendingCode>>
 CUDAProgram::start(size_t kernel, const Specialization &code,
                    CompilerThreads &threads, Purpose purpose,
@@ -341,7 +342,7 @@ CUDAProgram::start(size_t kernel, const Specialization &code,
     if (llvm::Error error =
             stored.checkMayCompile(describe(kernel, code), " and its ptxas"))
       return std::move(error);
-  // Fatal errors of LLVM jump out of `lower`, which owns nothing.
+  // Fatal errors of LLVM jump out of `lower`, so it must own nothing.
   auto pending = std::make_unique<PendingCode>(
       code, purpose, getTargetOptions(kernel, *code.device));
   pending->target.isOneImage = purpose == Purpose::OneImage;
@@ -350,7 +351,7 @@ CUDAProgram::start(size_t kernel, const Specialization &code,
   pending->target.timing = &pending->timing;
   auto lower = [&](mlir::ModuleOp module,
                    mlir::TimingScope &timing) -> llvm::Error {
-    // That of larger tiles, or of other advice.
+    // An earlier attempt had larger tiles, or tried sizes for advice.
     pending->compilation.reset();
     pending->timing = timing.nest("target gpu");
     describePrograms(module, *pending);
@@ -377,7 +378,7 @@ CUDAProgram::start(size_t kernel, const Specialization &code,
 llvm::Expected<rt::Package>
 CUDAProgram::finishCode(size_t kernel, PendingCode &pending) const {
   auto package = pending.compilation->finish();
-  // Its threads may be gone before it is.
+  // Its threads may end before it does.
   pending.compilation.reset();
   pending.timing.stop();
   if (!package)
@@ -387,8 +388,8 @@ CUDAProgram::finishCode(size_t kernel, PendingCode &pending) const {
   return package;
 }
 
-/// Takes code of smaller tiles in the place of what spills registers, as long
-/// as each of few trials spills less.
+/// Replaces code that spills registers by code with smaller tiles, as long as
+/// each of a few trials spills less.
 void CUDAProgram::relieve(size_t kernel, std::unique_ptr<PendingCode> &pending,
                           rt::Package &package) const {
   constexpr int most = 3;
@@ -432,8 +433,8 @@ CUDAProgram::finish(size_t kernel,
   return package;
 }
 
-/// The schedule that code of a kernel ends with, which the phases before are
-/// told; none where it can't be compiled, as those say better.
+/// The final schedule of a kernel's code, for the phases before; none if the
+/// kernel can't be compiled, because those phases report better errors.
 TileCompiler::Settled CUDAProgram::settle(size_t kernel,
                                           const Specialization &code) const {
   auto make = [&]() -> llvm::Expected<std::unique_ptr<TileCompiler::Settled>> {
@@ -485,7 +486,7 @@ CUDAProgram::compileForChecked(size_t kernel, const DimSizes &sizes,
   if (!code)
     return code.takeError();
   code->tuned = schedule.str();
-  // Others are compiled at the same time.
+  // Other kernels are compiled at the same time.
   CompilerThreads threads(1);
   auto pending = start(kernel, *code, threads, Purpose::Measuring);
   if (!pending)
@@ -537,7 +538,7 @@ llvm::Error CUDAProgram::withKernelChecked(size_t kernel, const DimSizes &sizes,
   return compiler.withKernel(signatures[kernel], *code, use);
 }
 
-/// The code for calls with all of these sizes, without any twice.
+/// The code for calls with all of these sizes, without duplicates.
 llvm::Expected<std::vector<TileCompiler::Variant>>
 CUDAProgram::listVariants(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const {
   std::vector<TileCompiler::Variant> variants;
@@ -558,8 +559,8 @@ CUDAProgram::listVariants(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const {
   return variants;
 }
 
-/// Lowers one variant while the kernels of others are compiled. What is wrong
-/// with an earlier one is told first.
+/// Lowers one variant while the kernels of others are compiled. Errors of
+/// earlier variants are reported first.
 llvm::Error
 CUDAProgram::compileTogether(size_t kernel,
                              llvm::ArrayRef<TileCompiler::Variant> variants,
@@ -600,7 +601,7 @@ CUDAProgram::compileTogether(size_t kernel,
 llvm::Expected<std::string>
 CUDAProgram::combine(size_t kernel,
                      llvm::ArrayRef<TileCompiler::Variant> wanted) const {
-  // Times that overlap would count twice.
+  // Overlapping times would count twice.
   bool isTimed = options.timing && *options.timing;
   size_t together = isTimed ? 1 : wanted.size();
   std::vector<PackageVariant> done;
@@ -657,7 +658,7 @@ CUDAProgram::findModule(size_t kernel, const DimSizes &sizes, int ordinal,
     TileCompiler::setDevice(*code, std::move(*device));
     compiler.setTuned(*code, signatures[kernel], sizes);
   }
-  // The number says which device it is.
+  // The ordinal identifies the device.
   std::string key = std::to_string(ordinal) + ":" + std::to_string(kernel) +
                     ":" + code->spell();
   auto load = [&]() -> llvm::Expected<std::unique_ptr<LoadedPackage>> {

@@ -1,4 +1,4 @@
-//===- CompileError.cpp - Why a program can't be compiled -----------------===//
+//===- CompileError.cpp - Errors of compilations --------------------------===//
 
 #include "nsacc/Driver/CompileError.h"
 #include "llvm/Support/SourceMgr.h"

@@ -37,7 +37,7 @@ CompiledProgram::create(mlir::ModuleOp module, const CompileOptions &options) {
   if (options.target == Target::GPU && !options.device)
     return llvm::createStringError(
         "a GPU's program needs the device to compile for");
-  // The oracle says that it has none.
+  // The oracle reports that it has no device.
   if (options.target != Target::Oracle)
     if (llvm::Error error = checkSchedule(module, options))
       return std::move(error);
@@ -212,8 +212,7 @@ llvm::Error CompiledProgram::runInto(llvm::StringRef kernel,
                     statistics ? *statistics : unwanted);
 }
 
-/// The kernel's index, where the names of sizes are those of its inputs'
-/// dimensions.
+/// The kernel's index. Fails if names of sizes aren't dimensions of its inputs.
 static llvm::Expected<size_t>
 findKernelOf(llvm::ArrayRef<Signature> signatures, llvm::StringRef kernel,
              const llvm::StringMap<int64_t> &sizes) {

@@ -89,7 +89,7 @@ static bool needsLengths(const Signature &signature) {
   return false;
 }
 
-/// Offsets from the device. Waits for what computes them.
+/// Copies offsets from the device. Waits until they are computed.
 static llvm::Expected<Tensor> fetch(const Tensor &offsets,
                                     const DeviceStream &where) {
   if (!offsets.isContiguous())
@@ -126,7 +126,7 @@ llvm::Expected<DimSizes> nsacc::bindRunDimensions(const Signature &signature,
       tensor = std::move(*host);
       continue;
     }
-    // Their values would have to be waited for.
+    // Reading their values would have to wait.
     known.batchRows = tensor.getShape().front() - 1;
     pointers.back() = nullptr;
   }

@@ -8,10 +8,10 @@
 
 namespace nsacc {
 
-/// What the runtime said, as an error; success for NSACC_RT_OK.
+/// The runtime's error message as an error; success for NSACC_RT_OK.
 llvm::Error toError(nsacc_rt_status status);
 
-/// The tensor as the runtime sees it, as long as `tensor` lives.
+/// The tensor in the runtime's format, valid as long as `tensor` lives.
 nsacc_rt_tensor toRuntime(const Tensor &tensor);
 
 /// Row-major copies of host tensors in a device's memory.
@@ -23,7 +23,7 @@ public:
   DeviceTensors &operator=(const DeviceTensors &) = delete;
 
   llvm::Error upload(const Tensor &host);
-  /// Memory without a value.
+  /// Allocates memory without setting it.
   llvm::Error allocate(const Tensor &host);
   /// Copies the `index`-th tensor back.
   llvm::Error download(size_t index, const Tensor &host) const;

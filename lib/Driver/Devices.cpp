@@ -20,7 +20,7 @@ llvm::Expected<gpu::Device> nsacc::queryDevice(int ordinal) {
   return gpu::makeDevice(info.name, {info.major, info.minor}, limits);
 }
 
-/// Sets device and ordinal to the first that code runs on.
+/// Sets device and ordinal to the first GPU that code runs on.
 static llvm::Error findMachineDevice(CompileOptions &options) {
   int count = 0;
   if (llvm::Error error = toError(nsacc_rt_device_count(&count)))

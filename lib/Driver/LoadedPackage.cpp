@@ -1,4 +1,4 @@
-//===- LoadedPackage.cpp - Code that was loaded, and its runs -------------===//
+//===- LoadedPackage.cpp - Loaded code and its runs -----------------------===//
 
 #include "LoadedPackage.h"
 #include "Targets.h"

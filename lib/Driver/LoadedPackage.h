@@ -1,4 +1,4 @@
-//===- LoadedPackage.h - Code that was loaded, and its runs -----*- C++ -*-===//
+//===- LoadedPackage.h - Loaded code and its runs ---------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_DRIVER_LOADEDPACKAGE_H
 #define NSACC_LIB_DRIVER_LOADEDPACKAGE_H
@@ -31,13 +31,13 @@ private:
   nsacc_rt_module *module = nullptr;
 };
 
-/// Runs a module where the options say: on tensors in the device's memory, or
-/// on copies of the host's, waiting for results.
+/// Runs a module on the options' device: on tensors in the device's memory, or
+/// on copies of the host's tensors; then it waits for the results.
 llvm::Error runModule(nsacc_rt_module *module, llvm::ArrayRef<Tensor> inputs,
                       llvm::ArrayRef<Tensor> results, const RunOptions &options,
                       RunStatistics &statistics);
 
-/// Runs code of this processor.
+/// Runs code for this processor.
 llvm::Error runExecutable(const cpu::Executable &executable,
                           llvm::ArrayRef<Tensor> inputs,
                           llvm::ArrayRef<Tensor> results,

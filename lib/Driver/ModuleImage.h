@@ -11,12 +11,13 @@
 namespace nsacc {
 
 /// A module of the nsa dialect as bytecode, so that every compilation can have
-/// a context of its own and needs no lock.
+/// a separate context and needs no lock.
 class ModuleImage {
 public:
   static llvm::Expected<ModuleImage> create(mlir::ModuleOp module);
 
-  /// Reads the module into `context`. With a name, without all other kernels.
+  /// Reads the module into `context`. If `kernel` is given, other kernels are
+  /// left out.
   mlir::OwningOpRef<mlir::ModuleOp> read(mlir::MLIRContext &context,
                                          llvm::StringRef kernel = "") const;
 

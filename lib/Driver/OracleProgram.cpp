@@ -15,8 +15,8 @@ static llvm::Error explainNoSchedule() {
 
 namespace {
 
-/// Runs read the module concurrently, which is why its context guards what it
-/// uniques although it never starts a thread.
+/// Runs read the module concurrently. So its context locks its uniquer,
+/// although it never starts a thread.
 class OracleProgram : public CompiledProgram {
 public:
   OracleProgram(std::vector<Signature> signatures)

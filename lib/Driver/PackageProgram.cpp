@@ -1,4 +1,4 @@
-//===- PackageProgram.cpp - Kernels that were compiled before -------------===//
+//===- PackageProgram.cpp - Kernels of packages ---------------------------===//
 
 #include "LoadedPackage.h"
 #include "PackageVariants.h"
@@ -24,7 +24,7 @@ public:
     signatures.push_back(std::move(signature));
   }
 
-  /// Fails where no code of the package runs on this processor.
+  /// Fails if no code of the package runs on this processor.
   llvm::Error loadOnHost(rt::Package package) {
     return cpu::load(std::move(package)).moveInto(executable);
   }
@@ -96,11 +96,12 @@ private:
     return loaded->get();
   }
 
-  /// Empty where there is no GPU's code, which a call loads from them.
+  /// The package's bytes; a call loads the GPU's code from them. Empty if there
+  /// is none.
   std::string bytes;
   std::string architectures;
   bool hasGPU;
-  /// Null where this processor runs none of the package's code.
+  /// Null if this processor runs none of the package's code.
   std::unique_ptr<cpu::Executable> executable;
   mutable CodeCache<LoadedPackage> modules;
 };

@@ -1,4 +1,4 @@
-//===- PackageSignature.cpp - What a package's program takes --------------===//
+//===- PackageSignature.cpp - The signature of a package's program --------===//
 
 #include "nsacc/Driver/PackageSignature.h"
 #include "nsacc/Tensor/SignatureText.h"
@@ -6,8 +6,8 @@
 
 using namespace nsacc;
 
-/// Whether a declared dimension can have a parameter's size. Those that are
-/// computed of others are checked with tensors.
+/// Whether a declared dimension can have a parameter's size. Computed
+/// dimensions are checked with tensors.
 static bool hasSize(const Dim &dim, const rt::Size &size) {
   if (dim.kind == Dim::Kind::Constant)
     return size.name.empty() && size.fixed.value_or(dim.size) == dim.size;
@@ -15,8 +15,8 @@ static bool hasSize(const Dim &dim, const rt::Size &size) {
          size.name == dim.name;
 }
 
-/// Whether the signature is of the package's parameters, which is what the
-/// runtime checks.
+/// Whether the signature matches the package's parameters, which the runtime
+/// checks.
 static bool describes(const Signature &signature, const rt::Package &package) {
   auto isSame = [](const Argument &argument, const rt::Parameter &parameter,
                    bool isResult) {

@@ -16,7 +16,7 @@ using Kind = rt::Step::Kind;
 
 namespace {
 
-/// A dimension of a package's parameter, as callers count.
+/// A dimension of a package's parameter, in the caller's order.
 struct Place {
   size_t parameter, dim;
 };
@@ -38,7 +38,7 @@ public:
         what + " = " + std::to_string(size));
   }
 
-  /// No product is too large for 64 bits: what is beyond the limit stays there.
+  /// Products can't exceed 64 bits: a larger one stays at the limit.
   void addCondition(const SizeCondition &condition) {
     uint32_t limit = constant(condition.limit);
     uint32_t beyond = constant(condition.limit + 1);
@@ -69,7 +69,7 @@ private:
     llvm_unreachable("conditions are about dimensions of inputs");
   }
 
-  /// Batch rows of a ragged dimension: one fewer than it has offsets.
+  /// Number of batch rows of a ragged dimension: one fewer than its offsets.
   uint32_t countRows(const std::string &dim) {
     auto offsets =
         llvm::find_if(parameters, [&](const rt::Parameter &parameter) {
@@ -115,7 +115,7 @@ llvm::Expected<rt::Package> nsacc::readPackage(llvm::StringRef bytes,
   }
 }
 
-/// Drops those that the next one does the same for.
+/// Drops variants if the next one has the same code and no condition.
 static void dropEqual(std::vector<PackageVariant> &variants) {
   auto isEqual = [](const PackageVariant &lhs, const PackageVariant &rhs) {
     return rt::writePackage(lhs.package) == rt::writePackage(rhs.package);
@@ -125,7 +125,7 @@ static void dropEqual(std::vector<PackageVariant> &variants) {
       variants.erase(variants.begin() + (i - 1));
 }
 
-/// Strides are no numbers that guards could compare.
+/// Fails if strides differ: they aren't numbers that guards could compare.
 static llvm::Error checkStrides(const rt::Package &first,
                                 const rt::Package &other) {
   for (auto [lhs, rhs] : llvm::zip_equal(first.parameters, other.parameters))
@@ -136,8 +136,8 @@ static llvm::Error checkStrides(const rt::Package &first,
   return llvm::Error::success();
 }
 
-/// Where sizes differ among variants, one place for each name. Parameters keep
-/// those that don't.
+/// The sizes that differ among variants, one place for each name. Equal sizes
+/// stay with the parameters.
 static std::vector<Place>
 separateSizes(llvm::ArrayRef<PackageVariant> variants,
               std::vector<rt::Parameter> &parameters) {
@@ -161,7 +161,7 @@ separateSizes(llvm::ArrayRef<PackageVariant> variants,
 
 namespace {
 
-/// Collects images; equal ones once.
+/// Collects images; equal ones are stored once.
 class ImagePool {
 public:
   explicit ImagePool(std::vector<rt::Image> &images) : images(images) {}
@@ -230,8 +230,9 @@ static const std::string &getArchitecture(const rt::Package &package) {
   return package.variants.front().targets.front().architecture;
 }
 
-/// Newer code comes first, as a call runs the first that it can: "sm_90a"
-/// before "sm_90", that before "sm_80"; "x86-64-v4" before "x86-64-v3".
+/// Whether code is newer. Newer code comes first, as a call runs the first that
+/// it can: "sm_90a" before "sm_90", then "sm_80"; "x86-64-v4" before
+/// "x86-64-v3".
 static bool isNewer(const rt::Package &lhs, const rt::Package &rhs) {
   auto rank = [](llvm::StringRef name) {
     bool isGPU = name.consume_front("sm_");
@@ -243,7 +244,7 @@ static bool isNewer(const rt::Package &lhs, const rt::Package &rhs) {
   return rank(getArchitecture(lhs)) > rank(getArchitecture(rhs));
 }
 
-/// Parameters are the same for all of a package's code.
+/// Fails if parameters differ: all of a package's code has the same ones.
 static llvm::Error checkParameters(const rt::Package &first,
                                    const rt::Package &other) {
   if (first.signature != other.signature)

@@ -1,4 +1,4 @@
-//===- RoomAdvice.cpp - What would have room on the target ----------------===//
+//===- RoomAdvice.cpp - Advice about sizes with room on the target --------===//
 
 #include "NSA/IR/NSAOps.h"
 #include "TileCompiler.h"
@@ -37,8 +37,9 @@ std::string TileCompiler::adviseBuffers(schedule::Field field, int64_t usual,
                          std::to_string(fits) + "' fits";
 }
 
-/// Says how many tokens may share a selection where fewer than the program asks
-/// for have room: no tiles are smaller than the rows that choose together.
+/// Adds to the error how many tokens may share a selection, if fewer than the
+/// program asks for have room: a tile isn't smaller than the rows that select
+/// together.
 llvm::Error TileCompiler::adviseSharing(llvm::Error error,
                                         const schedule::Settings &settings,
                                         const Signature &signature,
@@ -66,7 +67,7 @@ llvm::Error TileCompiler::adviseSharing(llvm::Error error,
                      " holds; 'share tokens " + llvm::Twine(fits) + "' fits");
 }
 
-/// A size that code is made for, "HQ=16", in parts.
+/// Name and value of a size that code is made for, "HQ=16".
 static std::pair<llvm::StringRef, int64_t> split(llvm::StringRef text) {
   auto [name, value] = text.split('=');
   int64_t size = 0;
@@ -74,7 +75,7 @@ static std::pair<llvm::StringRef, int64_t> split(llvm::StringRef text) {
   return {name, size};
 }
 
-/// The size of a dimension, where it is known.
+/// The size of a dimension, if it is known.
 static std::optional<int64_t> findSize(const Specialization &code,
                                        const Dim &dim) {
   if (dim.kind == Dim::Kind::Constant)
@@ -85,9 +86,8 @@ static std::optional<int64_t> findSize(const Specialization &code,
   return std::nullopt;
 }
 
-/// Halves the sizes of these dimensions as often as is needed for room, and
-/// down to `least`. Returns the sizes that have it, "D=512, DV=512"; nothing
-/// where none have.
+/// Halves the sizes of these dimensions until they have room, down to `least`.
+/// Returns the resulting sizes, "D=512, DV=512"; empty if none have room.
 std::string
 TileCompiler::findSizes(llvm::function_ref<bool(llvm::StringRef)> isMeant,
                         int64_t least, const schedule::Settings &settings,
@@ -111,7 +111,7 @@ TileCompiler::findSizes(llvm::function_ref<bool(llvm::StringRef)> isMeant,
   }
 }
 
-/// Says which heads or channels have room where those of the call haven't.
+/// Adds to the error which heads or channels have room, if the call's don't.
 llvm::Error TileCompiler::adviseSizes(llvm::Error error,
                                       const schedule::Settings &settings,
                                       const Signature &signature,

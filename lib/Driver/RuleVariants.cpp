@@ -1,4 +1,4 @@
-//===- RuleVariants.cpp - Which tuned schedule a call takes ---------------===//
+//===- RuleVariants.cpp - Tuned schedules of calls ------------------------===//
 
 #include "TileCompiler.h"
 #include "llvm/ADT/STLExtras.h"
@@ -20,13 +20,13 @@ bool TileCompiler::canUse(llvm::StringRef schedule,
   return false;
 }
 
-/// What calls have in common that one rule is for; keys take longer.
+/// Key of the calls that share one rule; cheaper than the store's keys.
 static std::string spellCalls(const Signature &signature,
                               const Specialization &code) {
   return signature.kernel + ":" + code.spell();
 }
 
-/// And one entry.
+/// Key of the calls that share one entry.
 static std::string spellCalls(const Signature &signature,
                               const Specialization &code,
                               const DimSizes &sizes) {
@@ -70,7 +70,7 @@ void TileCompiler::setTuned(Specialization &code, const Signature &signature,
   setTuned(code, Found());
   if (options.tuning.mode == TuneMode::Off)
     return;
-  // Others wait for what one of them finds.
+  // Other threads wait for the result.
   std::lock_guard<std::mutex> lock(tunedMutex);
   if (const auto &found = findStored(signature, code, sizes))
     return setTuned(code, *found);
@@ -87,7 +87,8 @@ void TileCompiler::setTuned(Specialization &code, const Signature &signature,
 
 //===-- By a rule ---------------------------------------------------------===//
 
-/// Files come from other people: a rule may be about what the kernel lacks.
+/// Whether a rule's dimensions and schedules fit the kernel. Files come from
+/// other people, so they may not.
 bool TileCompiler::canUse(const TunedRule &rule, const Signature &signature,
                           llvm::StringRef key) const {
   std::string why = describeUnused(rule, signature, key);

@@ -9,7 +9,7 @@
 namespace nsacc {
 
 /// A schedule that was the fastest on an H200 for some sizes of a kernel. For
-/// other sizes it's a candidate like others.
+/// other sizes it is an ordinary candidate.
 struct ShippedSeed {
   /// Lines of a key.
   llvm::StringLiteral kernel, queries, target;

@@ -1,4 +1,4 @@
-//===- StoredCode.cpp - Code that outlives the process --------------------===//
+//===- StoredCode.cpp - Code in the cache ---------------------------------===//
 
 #include "StoredCode.h"
 #include "PackageVariants.h"

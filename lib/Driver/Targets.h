@@ -19,7 +19,7 @@ createCPUProgram(mlir::ModuleOp module, ModuleImage image,
                  std::vector<Signature> signatures,
                  const CompileOptions &options);
 
-/// Begins to compile for a GPU, as cuda::Compilation::start does.
+/// Starts to compile for a GPU, as cuda::Compilation::start does.
 using CompilationStarter =
     std::function<llvm::Expected<std::unique_ptr<cuda::Compilation>>(
         mlir::ModuleOp, const cuda::Options &, CompilerThreads &)>;
@@ -35,7 +35,7 @@ inline double getSecondsSince(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
-/// Fails where a run asks for what the oracle alone has. `what` hasn't:
+/// Fails if a run asks for options that only the oracle has. `what` lacks them:
 /// "target 'cpu'".
 llvm::Error refuseOracleOptions(const RunOptions &options,
                                 const llvm::Twine &what);

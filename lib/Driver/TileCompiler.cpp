@@ -20,7 +20,7 @@
 
 using namespace nsacc;
 
-/// Files and lines change nothing in how fast a kernel is.
+/// Leaves out files and lines, which don't change a kernel's speed.
 static std::string hashOps(nsa::KernelOp kernel) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -65,8 +65,8 @@ std::string Specialization::spell() const {
   return text + (device ? ":" + device->getKey() : "");
 }
 
-/// Heads that no target runs, so that no error of one has to tell. Other sizes
-/// aren't all known here: those of ragged rows aren't.
+/// Fails for numbers of heads that no target runs, so that targets needn't
+/// check them. Not all other sizes are known here: ragged rows' aren't.
 static llvm::Error checkMultiples(const Signature &signature,
                                   const llvm::StringMap<int64_t> &sizes) {
   DimSizes known;
@@ -78,7 +78,8 @@ static llvm::Error checkMultiples(const Signature &signature,
   return bindKnownDimensions(signature, none, std::move(known)).takeError();
 }
 
-/// Sizes that code is made for stand in it, and in indices of a GPU's.
+/// Fails for sizes too large for code: the code contains them, and a GPU's
+/// indices depend on them.
 static llvm::Error checkSize(const Signature &signature, llvm::StringRef name,
                              int64_t size, bool isForGPU) {
   unsigned bits = isForGPU ? 29 : 31;
@@ -102,7 +103,7 @@ TileCompiler::specialize(size_t kernel, const Signature &signature,
     setDevice(code, std::move(*device));
   for (const std::string &name : dims[kernel]) {
     auto found = sizes.sizes.find(name);
-    // A name that results alone have; its use is what gets the message.
+    // Only results have this name; its use gets an error message.
     if (found == sizes.sizes.end())
       continue;
     if (found->second < 1)
@@ -118,8 +119,8 @@ TileCompiler::specialize(size_t kernel, const Signature &signature,
   return code;
 }
 
-/// "flash<top = 4>(q: f32[B, T, HQ, D], …)": what the hash of the program has,
-/// too, for those who look at keys.
+/// "flash<top = 4>(q: f32[B, T, HQ, D], …)": readable text for keys, which the
+/// program's hash covers, too.
 static std::string describeKernel(const Signature &signature) {
   std::vector<std::string> params, inputs;
   for (const auto &[name, value] : signature.params)
@@ -176,8 +177,8 @@ static bool isError(const DiagnosticData &diagnostic) {
   return diagnostic.severity == DiagnosticData::Severity::Error;
 }
 
-/// The diagnostics of a failed compilation. `error` says it again in short, or
-/// alone.
+/// The diagnostics of a failed compilation, or `error` if there are none; else
+/// `error` only repeats them.
 static llvm::Error explain(frontend::DiagnosticCollector &collector,
                            llvm::Error error) {
   std::vector<DiagnosticData> diagnostics = collector.take();
@@ -204,7 +205,7 @@ llvm::Error TileCompiler::lowerToTiles(mlir::ModuleOp module,
   return llvm::Error::success();
 }
 
-/// Of each program, the names of the ops that it computes.
+/// For each program, the names of the ops that it computes.
 static llvm::StringMap<std::vector<std::string>>
 getOpNames(mlir::ModuleOp module) {
   llvm::StringMap<std::vector<std::string>> names;
@@ -248,7 +249,7 @@ llvm::Error TileCompiler::compileWith(const schedule::Settings &settings,
   return error ? explain(collector, std::move(error)) : llvm::Error::success();
 }
 
-/// Whether something was given that smaller tiles have less of.
+/// Whether a field was given that smaller tiles need to reduce.
 static bool isGivenSmaller(const schedule::Settings &given,
                            const schedule::Settings &smaller) {
   return llvm::any_of(smaller.getList(), [&](const schedule::Setting &each) {
@@ -281,7 +282,7 @@ TileCompiler::readSized(mlir::MLIRContext &context, const Signature &signature,
   return module;
 }
 
-/// What a schedule is chosen for.
+/// The device and queries that a schedule is chosen for.
 static schedule::Goal getGoal(const Specialization &code) {
   return {code.device, code.queries};
 }
@@ -298,8 +299,7 @@ llvm::Error TileCompiler::withKernel(const Signature &signature,
   return use(*module->getOps<nsa::KernelOp>().begin(), getGoal(code), settings);
 }
 
-/// The smallest tiles of the ops, if one of these has no room with them either:
-/// none take less.
+/// The smallest tiles of the ops; none if even these have no room.
 std::optional<schedule::Settings>
 TileCompiler::findTooLarge(nsa::KernelOp kernel, schedule::Settings smallest,
                            llvm::ArrayRef<std::string> ops,
@@ -332,9 +332,8 @@ static std::string describe(llvm::Error error) {
   return text;
 }
 
-/// Compiles with the first smaller tiles that fit, of the ops that have no room
-/// alone. Tiles that were given stay: then those that fit are what the error
-/// advises.
+/// Compiles with the first smaller tiles that fit, changing only ops that have
+/// no room. Given tiles stay: then the error advises tiles that fit.
 llvm::Error TileCompiler::makeSmaller(llvm::Error error,
                                       std::vector<std::string> ops,
                                       const schedule::Settings &settings,
@@ -389,7 +388,7 @@ llvm::Error TileCompiler::makeSmaller(llvm::Error error,
                      code);
 }
 
-/// Says whose fault it is, and writes what shows it.
+/// Says that it is nsacc's fault, and writes a reproducer.
 llvm::Error TileCompiler::explainFatal(llvm::Error error,
                                        const Signature &signature,
                                        const Specialization &code) const {
@@ -470,7 +469,7 @@ TileCompiler::relieve(const Signature &signature, const Specialization &code,
                            getGoal(code), settings, spills);
 }
 
-/// Without asking where the answer can't change.
+/// Doesn't ask if the answer can't change.
 TileCompiler::Settled
 TileCompiler::findSettled(size_t kernel, const Signature &signature,
                           const Specialization &code) const {

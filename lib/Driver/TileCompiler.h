@@ -23,7 +23,7 @@ namespace nsa {
 class KernelOp;
 } // namespace nsa
 
-/// What a kernel's code is made for.
+/// The properties that a kernel's code is made for.
 struct Specialization {
   /// Sizes of heads and channels, "HQ=8".
   std::vector<std::string> sizes;
@@ -31,90 +31,92 @@ struct Specialization {
   Queries queries = Queries::Any;
   /// The GPU that runs it; none: the CPU.
   std::optional<gpu::Device> device;
-  /// What measuring found for calls like these, as Settings read it.
+  /// The schedule that measuring found for calls like these, as Settings read
+  /// it.
   std::string tuned;
-  /// Or what the model of the device prefers.
+  /// Whether the device's model chose `tuned` instead.
   bool isModelled = false;
 
-  /// As a key of caches.
+  /// As a part of keys.
   std::string spell() const;
-  /// Of the dimensions that it is made for.
+  /// Names of the dimensions that it is made for.
   llvm::SmallVector<std::string> getNames() const;
 };
 
-/// Takes kernels of a module to programs over tiles. Each compilation has a
-/// context of its own, so that any thread can compile.
+/// Lowers kernels of a module to programs over tiles. Each compilation has a
+/// separate context, so that any thread can compile.
 class TileCompiler {
 public:
-  /// Fails with NoRoomError where a module of one plan has no room on its
-  /// target, and where it can't be lowered.
+  /// Fails with NoRoomError if a module of one plan has no room on its target;
+  /// also fails if it can't be lowered.
   using RoomCheck =
       std::function<llvm::Error(mlir::ModuleOp, const Specialization &)>;
 
-  /// What tuned schedules of a specialization depend on beside the program: the
-  /// target and what makes its code, as lines of text.
+  /// The target and the tools that make its code, as lines of text. Tuned
+  /// schedules of a specialization depend on them, and on the program.
   using TargetKey = std::function<std::string(const Specialization &)>;
 
-  /// The settings to begin with, where they aren't those of `getSettings`: with
-  /// what registers have room for.
+  /// The settings to begin with, if they aren't those of `getSettings`: smaller
+  /// tiles, for which there are enough registers.
   using Settled = std::optional<schedule::Settings>;
-  /// Compiles a kernel to the end to find them.
+  /// Compiles a kernel completely to find these settings.
   using Settle = std::function<Settled(size_t, const Specialization &)>;
 
-  /// The options' schedule is one that can be read.
+  /// The options' schedule must be valid.
   TileCompiler(mlir::ModuleOp module, ModuleImage image,
                const CompileOptions &options, RoomCheck checkRoom,
                TargetKey describeTarget, Settle settle = nullptr);
 
-  /// What the code of a kernel depends on, of inputs with these sizes.
+  /// The specialization of a kernel's code for inputs with these sizes.
   llvm::Expected<Specialization>
   specialize(size_t kernel, const Signature &signature, const DimSizes &sizes,
              std::optional<gpu::Device> device) const;
 
-  /// Fails where `sizes` lack some that the kernel's code is made for. `what`
+  /// Fails if `sizes` lack some that the kernel's code is made for. `what`
   /// depends on them.
   llvm::Error checkComplete(size_t kernel,
                             const llvm::StringMap<int64_t> &sizes,
                             const llvm::Twine &what) const;
 
-  /// Code for some of the calls with given sizes of heads and channels: those
-  /// for whose other sizes all conditions hold.
+  /// Code for some of the calls with given sizes of heads and channels: the
+  /// calls whose other sizes meet all conditions.
   struct Variant {
     Specialization code;
     std::vector<SizeCondition> conditions;
   };
 
-  /// What tells code from other code of a target, as lines of text.
+  /// Identifies code of a target, as lines of text.
   std::string getKey(const Signature &signature,
                      const Specialization &code) const {
     return getKey(signature, code, image.getHash());
   }
 
-  /// What a tuned schedule is stored by.
+  /// The key under which a tuned schedule is stored.
   std::string getTuningKey(const Signature &signature,
                            const Specialization &code,
                            const DimSizes &sizes) const;
-  /// Sets what was tuned for calls with these sizes on the specialization's
-  /// device: by the entry of such sizes, else by a rule, else what is found
-  /// now. Files are looked at once for each power of two.
+  /// Sets the schedule that was tuned for calls with these sizes on the
+  /// specialization's device: by the entry of such sizes, else by a rule, else
+  /// by searching now. Reads files once for each power of two.
   void setTuned(Specialization &code, const Signature &signature,
                 const DimSizes &sizes) const;
 
   /// Calls `use` with the kernel for these sizes, and the goal of its schedule.
   llvm::Error withKernel(const Signature &signature, const Specialization &code,
                          CompiledProgram::KernelUser use) const;
-  /// What is given, and what was tuned beside it.
+  /// The given settings, and the tuned ones for open fields.
   schedule::Settings getSettings(const Specialization &code) const;
 
-  /// The code for all of these calls. Each runs the first that fits, which is
-  /// what `specialize` and `setTuned` say for its sizes; or with schedules by a
-  /// rule. No device is a CPU.
+  /// The code for all of these calls. Each call runs the first variant that
+  /// fits, which has the specialization and schedule that `specialize` and
+  /// `setTuned` give for its sizes; or the schedules of a rule. Without a
+  /// device, code is for the CPU.
   llvm::Expected<std::vector<Variant>>
   getVariants(size_t kernel, const Signature &signature, const DimSizes &sizes,
               const std::optional<gpu::Device> &device,
               const TunedRule *given = nullptr) const;
 
-  /// Says which device runs code that was specialized for any.
+  /// Sets the device that runs code specialized for any device.
   static void setDevice(Specialization &code, gpu::Device device) {
     if (!QueryCount::hasCase(device, code.queries))
       code.queries = Queries::Any;
@@ -124,29 +126,30 @@ public:
   using Finish =
       llvm::function_ref<llvm::Error(mlir::ModuleOp, mlir::TimingScope &)>;
 
-  /// See schedule::relieve. What was tuned is kept as it was measured.
+  /// See schedule::relieve. A tuned schedule is kept as it was measured.
   Settled relieve(const Signature &signature, const Specialization &code,
                   const schedule::Settings &settings,
                   llvm::ArrayRef<schedule::Spill> spills) const;
 
-  /// Calls `finish` with a module of one plan. Diagnostics, also those of
-  /// `finish`, are a CompileError. Where `finish` says NoRoomError, it is
-  /// called again with smaller tiles, unless the schedule names theirs; where
-  /// what was tuned can't be compiled, without it, and a warning. Returns the
-  /// schedule that had room.
+  /// Calls `finish` with a module of one plan. Diagnostics, including those of
+  /// `finish`, become a CompileError. If `finish` fails with NoRoomError, it is
+  /// called again with smaller tiles, unless the schedule gives their sizes. If
+  /// the tuned schedule can't be compiled, compiles without it, and warns.
+  /// Returns the schedule that had room.
   llvm::Expected<schedule::Settings>
   compile(const Signature &signature, const Specialization &code, Finish finish,
           const Settled &settled = std::nullopt) const;
-  /// The same with the tiles that are chosen or given alone. Without them,
+  /// Compiles with exactly the chosen or given tiles. If they have no room,
   /// fails with a message, and no advice.
   llvm::Error compileExactly(const Signature &signature,
                              const Specialization &code, Finish finish) const;
 
-  /// What `compile` makes of an error. For what `finish` leaves to later.
+  /// Turns an error into the one that `compile` returns. Used for work that
+  /// `finish` leaves to later.
   llvm::Error explainLate(llvm::Error error, const Signature &signature,
                           const Specialization &code) const;
 
-  /// The schedule of `compile` for the target's own code.
+  /// The schedule that `compile` finds for the target's code.
   llvm::Expected<schedule::Settings>
   fit(size_t kernel, const Signature &signature,
       const llvm::StringMap<int64_t> &sizes,
@@ -157,14 +160,14 @@ public:
                                     const llvm::StringMap<int64_t> &sizes,
                                     std::optional<gpu::Device> device) const;
 
-  /// How its ops are tiled, and why.
+  /// Text that says how its ops are tiled, and why.
   llvm::Expected<std::string>
   printSchedule(size_t kernel, const Signature &signature,
                 const llvm::StringMap<int64_t> &sizes,
                 std::optional<gpu::Device> device) const;
 
 private:
-  /// A schedule for some calls; empty where it is the compiler's choice.
+  /// A schedule for some calls; empty if it is the compiler's choice.
   struct Found {
     std::string schedule;
     bool isModelled = false;
@@ -176,47 +179,48 @@ private:
     code.tuned = found.schedule;
     code.isModelled = found.isModelled;
   }
-  /// The entry of such sizes; none where there is none that can be used.
+  /// The entry of such sizes; none if there is none, or if it can't be used.
   const std::optional<Found> &findStored(const Signature &signature,
                                          const Specialization &code,
                                          const DimSizes &sizes) const;
-  /// What modes beyond Replay find.
+  /// The result of modes beyond Replay.
   std::optional<Found> findNow(const Signature &signature,
                                const DimSizes &sizes) const;
-  /// Warns where it can't be used.
+  /// Whether it can be used; warns if it can't.
   bool canUse(llvm::StringRef schedule, const Signature &signature) const;
-  /// The rule for calls of this code with any lengths; null where there is none
-  /// that can be used.
+  /// The rule for calls of this code with any lengths; null if there is none,
+  /// or if it can't be used.
   const TunedRule *findRule(const Signature &signature,
                             const Specialization &code,
                             const DimSizes &sizes) const;
-  /// The rule where no entry is for these sizes, and they don't say which case.
+  /// The rule, if there is no entry for these sizes and they don't determine a
+  /// case.
   const TunedRule *findOpenRule(const Signature &signature,
                                 const Specialization &code,
                                 const DimSizes &sizes) const;
   bool canUse(const TunedRule &rule, const Signature &signature,
               llvm::StringRef key) const;
   /// Adds the code of calls that meet the conditions, once for each case of a
-  /// rule that these sizes leave open.
+  /// rule that these sizes allow.
   void addVariants(std::vector<Variant> &variants, Specialization code,
                    const Signature &signature, const DimSizes &sizes,
                    const std::vector<SizeCondition> &conditions,
                    const TunedRule *given) const;
-  /// The same kernels, for another target.
+  /// A compiler of the same kernels for another target.
   TileCompiler(const TileCompiler &other, RoomCheck checkRoom)
       : image(other.image), options(other.options), settings(other.settings),
         checkRoom(std::move(checkRoom)), dims(other.dims),
         queries(other.queries) {
     options.tuning = {};
   }
-  /// Fails where a size is missing that `phase` depends on.
+  /// Fails if a size is missing that `phase` depends on.
   llvm::Expected<Specialization>
   specialize(size_t kernel, const Signature &signature,
              const llvm::StringMap<int64_t> &sizes,
              std::optional<gpu::Device> device, llvm::StringRef phase) const;
-  /// Whether the CPU has tiles for what a GPU refused.
+  /// Whether the CPU can run tiles that a GPU refused.
   bool isForCPU(const Signature &signature, const Specialization &code) const;
-  /// Later phases say what else is wrong.
+  /// Fails if there is no room. Other errors are left to later phases.
   llvm::Error hasRoom(mlir::ModuleOp module, const Specialization &code) const;
   llvm::Expected<schedule::Settings> fit(const Signature &signature,
                                          const Specialization &code,
@@ -230,8 +234,8 @@ private:
     return queries[kernel] ? queries[kernel]->find(sizes, batchRows)
                            : Queries::Any;
   }
-  /// Ops whose programs have no room, by their names; none where that isn't
-  /// what failed.
+  /// Names of ops whose programs have no room; none if compiling failed for
+  /// another reason.
   using NoRoom = std::optional<std::vector<std::string>>;
 
   llvm::Error lowerToTiles(mlir::ModuleOp module, const Specialization &code,
@@ -246,12 +250,12 @@ private:
                           const Specialization &code, Finish finish,
                           NoRoom &noRoom,
                           int64_t mostShared = kAnyShared) const;
-  /// The kernel with its sizes; null where these don't fit it.
+  /// The kernel with its sizes; null if they don't fit it.
   mlir::OwningOpRef<mlir::ModuleOp> readSized(mlir::MLIRContext &context,
                                               const Signature &signature,
                                               const Specialization &code) const;
-  /// How many buffers have room where more than `usual` are given; empty where
-  /// they aren't what has none.
+  /// Says how many buffers have room if more than `usual` are given; empty if
+  /// buffers aren't the reason.
   std::string adviseBuffers(schedule::Field field, int64_t usual,
                             llvm::ArrayRef<std::string> ops,
                             const schedule::Settings &settings,
@@ -267,7 +271,7 @@ private:
   std::string findSizes(llvm::function_ref<bool(llvm::StringRef)> isMeant,
                         int64_t least, const schedule::Settings &settings,
                         const Signature &signature, Specialization code) const;
-  /// Fails where tiles have no room, without compiling them to the end.
+  /// Fails if tiles have no room, without compiling them completely.
   llvm::Error findRoom(const schedule::Settings &settings,
                        const Signature &signature, const Specialization &code,
                        NoRoom &noRoom, int64_t mostShared = kAnyShared) const;
@@ -285,7 +289,7 @@ private:
 
   ModuleImage image;
   CompileOptions options;
-  /// What is given.
+  /// The given settings.
   schedule::Settings settings;
   TunedSchedules tunedSchedules;
   RoomCheck checkRoom;
@@ -296,20 +300,20 @@ private:
   mutable llvm::StringMap<std::optional<TunedRule>> rules;
   /// For each kernel, the dimensions that code is made for.
   std::vector<std::vector<std::string>> dims;
-  /// And the queries whose number tiles depend on.
+  /// For each kernel, the count of queries that tiles depend on.
   std::vector<std::optional<QueryCount>> queries;
-  /// What a tuned schedule depends on, by the kernels' names.
+  /// Properties of a kernel that tuned schedules depend on, by the kernels'
+  /// names.
   struct Tunable {
-    /// Of the kernel's ops, wherever they stand in a file.
+    /// Hash of the kernel's ops, independent of their places in a file.
     std::string hash;
-    /// Whether how much neighbours agree tells its calls apart.
+    /// Whether the agreement of neighbouring tokens matters for its calls.
     bool selects = false;
   };
   llvm::StringMap<Tunable> tunable;
 };
 
-/// Code by what it was made for. Whoever needs it first makes it while the
-/// others wait.
+/// Code by key. The first thread that needs it makes it while the others wait.
 template <typename Code> class CodeCache {
 public:
   using Maker = llvm::function_ref<llvm::Expected<std::unique_ptr<Code>>()>;
@@ -326,7 +330,7 @@ public:
     return *entry.code;
   }
 
-  /// Visits all that was made.
+  /// Visits all code that was made.
   void forEach(llvm::function_ref<void(Code &)> visit) {
     std::lock_guard<std::mutex> lock(mutex);
     for (auto &entry : entries) {
@@ -354,11 +358,11 @@ private:
   llvm::StringMap<std::unique_ptr<Entry>> entries;
 };
 
-/// What the last call ran: the next one is most often like it, and needs no
-/// keys then.
+/// The code of the last call. The next call is usually alike, and then needs no
+/// key.
 template <typename Code> class LastCall {
 public:
-  /// Null where that call was another one.
+  /// Null if that call was another one.
   Code *find(size_t kernel, int device, const DimSizes &sizes) const {
     std::lock_guard<std::mutex> lock(mutex);
     bool isSame = code && kernel == lastKernel && device == lastDevice &&
@@ -366,7 +370,7 @@ public:
     return isSame ? code : nullptr;
   }
 
-  /// `made` lives as long as this.
+  /// `made` must live as long as this object.
   void set(size_t kernel, int device, const DimSizes &sizes, Code &made) {
     std::lock_guard<std::mutex> lock(mutex);
     lastKernel = kernel;
@@ -376,7 +380,7 @@ public:
   }
 
 private:
-  /// Offsets alone don't change it.
+  /// Whether both sizes have the same code. Offsets alone don't change it.
   static bool haveSameCode(const DimSizes &lhs, const DimSizes &rhs) {
     return lhs.batchRows == rhs.batchRows &&
            lhs.sizes.size() == rhs.sizes.size() &&

@@ -1,4 +1,4 @@
-//===- TunedFields.h - Fields of what was tuned -----------------*- C++ -*-===//
+//===- TunedFields.h - Fields of tuned schedules ----------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_DRIVER_TUNEDFIELDS_H
 #define NSACC_LIB_DRIVER_TUNEDFIELDS_H
@@ -7,10 +7,10 @@
 
 namespace nsacc {
 
-/// Text that a terminal prints as it is; a line unless `isLine` is false.
+/// Whether a text is printable; a line unless `isLine` is false.
 bool isText(llvm::StringRef text, size_t most, bool isLine = true);
 
-/// Whether a text is a moment as "2026-11-27T15:00:00".
+/// Whether a text is a date like "2026-11-27T15:00:00".
 bool isDate(llvm::StringRef text);
 
 constexpr llvm::StringLiteral kLineExpected =

@@ -1,4 +1,4 @@
-//===- TunedRule.cpp - Which tuned schedule for which sizes ---------------===//
+//===- TunedRule.cpp - Tuned schedules chosen by sizes --------------------===//
 
 #include "nsacc/Driver/TunedRule.h"
 #include "TunedFields.h"
@@ -49,8 +49,8 @@ static constexpr llvm::StringLiteral kRuleHead = "rule: 1";
 
 std::string nsacc::getRuleKey(llvm::StringRef tuningKey) {
   std::string key = (kRuleHead + "\n").str();
-  // The first line is the version of keys of single sizes. Whether queries are
-  // few follows from lengths.
+  // The first line is the version of keys of single sizes. The `queries` line
+  // depends on lengths.
   llvm::StringRef rest = tuningKey.split('\n').second;
   while (!rest.empty()) {
     llvm::StringRef line;
@@ -82,7 +82,8 @@ llvm::json::Value nsacc::toJSON(const TunedRule &rule) {
                             {"date", rule.date}};
 }
 
-/// The first case that holds is taken, and the last one always holds.
+/// Whether these are valid cases: the first case that holds is taken, and the
+/// last one always holds.
 static bool areCases(const TunedRule &rule) {
   if (rule.cases.empty() || rule.cases.size() > TunedRule::kMostCases ||
       rule.cases.back().least != 0)
@@ -102,7 +103,7 @@ static bool areDims(const TunedRule &rule) {
          });
 }
 
-/// Files come from other people.
+/// Checks a rule, since files come from other people.
 static bool checkRule(const TunedRule &rule, llvm::json::Path path) {
   auto require = [&](bool holds, llvm::StringLiteral field,
                      llvm::StringLiteral expected) {

@@ -30,7 +30,7 @@ std::optional<TuneMode> nsacc::findTuneMode(llvm::StringRef name) {
   return static_cast<TuneMode>(found - std::begin(kModes));
 }
 
-/// Schedules are kept by tenths of it.
+/// Schedules are kept by tenths of the agreement.
 static int getTenths(double agreement) {
   return std::min(static_cast<int>(std::lround(agreement * 10)), 9);
 }
@@ -96,7 +96,7 @@ llvm::Expected<TuningOptions> nsacc::lookupTuning() {
     options.mode = TuneMode::Off;
     return options;
   }
-  // Code that isn't kept has schedules all the same.
+  // Schedules are read even if no code is kept.
   if (options.store.mode != CacheMode::ReadOnly)
     options.store.mode = CacheMode::ReadWrite;
   llvm::SmallString<128> folder(options.store.folder);
@@ -122,7 +122,7 @@ llvm::json::Value nsacc::toJSON(const TunedSchedule &tuned) {
                             {"clock_mhz", tuned.clock}};
 }
 
-/// A time of a run that can be: of a nanosecond to a day.
+/// Whether a time of a run is plausible: from a nanosecond to a day.
 static bool isTime(double milliseconds) {
   return milliseconds >= 1e-6 && milliseconds <= 24 * 3600 * 1e3;
 }
@@ -140,8 +140,8 @@ bool nsacc::isDate(llvm::StringRef text) {
       .match(text);
 }
 
-/// Files come from other people, and what is in them is printed, and compared
-/// with what is measured here.
+/// Checks an entry. Files come from other people; their content is printed, and
+/// compared with measurements of this machine.
 static bool checkTuned(const TunedSchedule &tuned, llvm::json::Path path) {
   auto require = [&](bool holds, llvm::StringLiteral field,
                      llvm::StringLiteral expected) {
@@ -248,7 +248,7 @@ std::string nsacc::describeUnused(const TunedRule &rule,
 
 //===-- Files -------------------------------------------------------------===//
 
-/// They take little, and cost much: none is removed to make room.
+/// Entries are small and took long to find: none is removed to make room.
 static CacheOptions keepAll(CacheOptions options) {
   options.mostBytes = CacheOptions::kAnyBytes;
   options.remedy = "NSACC_CACHE to readonly";
@@ -327,8 +327,8 @@ llvm::StringRef nsacc::getLine(llvm::StringRef key, llvm::StringRef name) {
   return "";
 }
 
-/// What a seed has in common with a key: the kernel by its name, parameters and
-/// inputs, and what its tiles depend on.
+/// The key of seeds: the parts of a key that seeds share. They are the kernel's
+/// name, parameters and inputs, and the properties that its tiles depend on.
 static std::string makeSeedKey(llvm::StringRef key) {
   std::string text = "seeds: 1\n";
   for (llvm::StringRef name :
@@ -345,7 +345,7 @@ static std::vector<std::string> readSeeds(llvm::StringRef text) {
   return {};
 }
 
-/// Those of this folder.
+/// The seeds of this folder.
 static std::vector<std::string> findOwnSeeds(const DiskCache &cache,
                                              llvm::StringRef key) {
   auto text = cache.find(makeSeedKey(key));
