@@ -82,13 +82,13 @@ static Expected<int64_t> lower(mlir::ModuleOp module, BuildPipeline build,
   return getScratch(module);
 }
 
-/// What code for a processor is called, by what was asked for: a name that
-/// others can look for in theirs, or this one.
+/// The architecture's name in packages: the level that was asked for, which
+/// other machines can look for, or the name of this processor's code.
 static std::string getArchitecture(const Options &options) {
   return isLevel(options) ? options.cpu : rt::kThisProcessor;
 }
 
-/// What hasn't AVX2 is older than 2013.
+/// Processors without AVX2 are older than 2013.
 ArrayRef<StringLiteral> nsacc::cpu::getPackageLevels() {
   static constexpr StringLiteral levels[] = {"x86-64-v4", "x86-64-v3"};
   return levels;
@@ -103,7 +103,7 @@ bool nsacc::cpu::isLevel(const Options &options) {
 std::string nsacc::cpu::describeProcessor(const Options &options) {
   Expected<Processor> processor = getProcessor(options.cpu, options.features);
   if (!processor) {
-    consumeError(processor.takeError()); // compiling tells it
+    consumeError(processor.takeError()); // compiling reports it
     return "unknown";
   }
   return processor->triple + " " + processor->name + " " +
@@ -111,8 +111,8 @@ std::string nsacc::cpu::describeProcessor(const Options &options) {
          ", " + std::to_string(rt::getStackBytes()) + " bytes of stack";
 }
 
-/// Vectors tell what is on the stack; to go on to LLVM would take twenty times
-/// as long.
+/// Lowering to vectors shows how much is on the stack; lowering on to LLVM
+/// would take twenty times as long.
 Error nsacc::cpu::checkRoom(mlir::ModuleOp module, const Options &options) {
   mlir::TimingScope none;
   Expected<Processor> processor = getProcessor(options.cpu, options.features);

@@ -1,4 +1,4 @@
-//===- Link.cpp - From objects to an image that can be loaded -------------===//
+//===- Link.cpp - From objects to a loadable image ------------------------===//
 
 #include "Link.h"
 #include "nsacc/RT/Host.h"
@@ -25,7 +25,7 @@ using namespace nsacc::cpu;
 // The table of functions
 //===----------------------------------------------------------------------===//
 
-/// What objects call and none of them has.
+/// Functions that objects call and none of them defines.
 static Expected<SetVector<StringRef>>
 findCalled(ArrayRef<std::unique_ptr<object::ObjectFile>> objects) {
   SetVector<StringRef> called;
@@ -63,7 +63,7 @@ static FunctionType *getType(StringRef name, LLVMContext &context) {
   return FunctionType::get(real, SmallVector<Type *>(count, real), false);
 }
 
-/// name(…) calls entry `index` of the table.
+/// Adds name(…), which calls entry `index` of the table.
 static void addStub(StringRef name, size_t index, GlobalVariable &table,
                     Module &module) {
   FunctionType *type = getType(name, module.getContext());
@@ -84,7 +84,7 @@ static void addStub(StringRef name, size_t index, GlobalVariable &table,
     builder.CreateRet(call);
 }
 
-/// What stands in for the functions that are called.
+/// An object with stubs for the functions that are called.
 static Expected<Object> makeTable(ArrayRef<StringRef> called,
                                   const Processor &processor) {
   LLVMContext context;
@@ -109,14 +109,14 @@ static Expected<Object> makeTable(ArrayRef<StringRef> called,
 
 namespace {
 
-/// Puts one object behind the other.
+/// Places objects one after the other.
 class ImageLinker {
 public:
   explicit ImageLinker(const Triple &triple)
       : pageBytes(triple.isAArch64() ? 64 << 10 : 4 << 10),
         symbols(std::make_shared<orc::SymbolStringPool>()) {}
 
-  /// Its data is what programs may write. Other objects have none.
+  /// Programs may write its data. Other objects have none.
   Error addTable(const Object &object, ArrayRef<StringRef> functions);
   Error add(const Object &object);
   rt::HostImage take();
@@ -126,7 +126,7 @@ private:
   class Allocation;
   class Context;
 
-  /// Where the image is while it is linked: no symbol is at 0.
+  /// The image's address during linking: no symbol may be at 0.
   static constexpr uint64_t kBase = 1 << 20;
 
   Error allocate(jitlink::LinkGraph &graph, std::vector<char> &memory);
@@ -140,7 +140,7 @@ private:
   StringMap<orc::ExecutorAddr> defined;
 };
 
-/// What one graph is linked in, which then goes to the image.
+/// The memory in which one graph is linked; then it is copied to the image.
 class ImageLinker::Allocation
     : public jitlink::JITLinkMemoryManager::InFlightAlloc {
 public:
@@ -205,8 +205,8 @@ public:
   }
   void notifyFinalized(jitlink::JITLinkMemoryManager::FinalizedAlloc) override {
   }
-  /// The usual ones make tables for functions of other objects, in an order
-  /// that isn't the same each time. All are near enough to be called directly.
+  /// The default passes make tables for functions of other objects, in an order
+  /// that varies. All objects are near enough to be called directly.
   bool shouldAddDefaultTargetPasses(const Triple &) const override {
     return false;
   }
@@ -227,7 +227,7 @@ private:
 
 } // namespace
 
-/// Gives addresses behind the image to a graph, and memory.
+/// Gives a graph memory, and addresses at the image's end.
 Error ImageLinker::allocate(jitlink::LinkGraph &graph,
                             std::vector<char> &memory) {
   jitlink::BasicLayout layout(graph);
@@ -236,7 +236,7 @@ Error ImageLinker::allocate(jitlink::LinkGraph &graph,
   };
   uint64_t begin = image.bytes.size(), end = begin;
   SmallVector<uint64_t> places;
-  // The table begins the image.
+  // The table comes first in the image.
   for (bool isData : {true, false}) {
     for (auto &[group, segment] : layout.segments()) {
       if (canWrite(group) != isData)
@@ -259,7 +259,8 @@ Error ImageLinker::allocate(jitlink::LinkGraph &graph,
   return layout.apply();
 }
 
-/// Remembers where addresses stand. What is left are distances.
+/// Records where absolute addresses are stored. Other relocations are
+/// distances.
 Error ImageLinker::recordPointers(jitlink::LinkGraph &graph) {
   bool isArm = graph.getTargetTriple().isAArch64();
   auto isDistance = [&](jitlink::Edge::Kind kind) {

@@ -1,4 +1,4 @@
-//===- Link.h - From objects to an image that can be loaded -----*- C++ -*-===//
+//===- Link.h - From objects to a loadable image ----------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_TARGET_CPU_LINK_H
 #define NSACC_LIB_TARGET_CPU_LINK_H
@@ -8,8 +8,8 @@
 
 namespace nsacc::cpu {
 
-/// Links objects into an image. Functions that none of them has are the
-/// runtime's, whose table the image gets; each entry is a kernel.
+/// Links objects into an image. Functions that none of them defines belong to
+/// the runtime; the image gets a table of them. Each entry is a kernel.
 llvm::Expected<rt::HostImage> link(llvm::ArrayRef<Object> objects,
                                    const Processor &processor);
 

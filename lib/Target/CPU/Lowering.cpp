@@ -52,7 +52,7 @@ void cpu::buildLoweringPipeline(OpPassManager &passes, unsigned vectorBits) {
   OpPassManager &function = passes.nest<func::FuncOp>();
   function.addPass(createCanonicalizerPass());
   function.addPass(nsatile::createNSATileExpandMath());
-  // Conversions of bf16 are library calls otherwise.
+  // Without it, conversions of bf16 would be library calls.
   arith::ArithExpandOpsPassOptions expand;
   expand.includeBf16 = true;
   function.addPass(arith::createArithExpandOpsPass(expand));

@@ -55,7 +55,7 @@ static void prepare(Module &module, const Processor &processor) {
   for (Function *program : programs)
     addEntry(*program);
   for (Function &function : module) {
-    // Nothing unwinds through code.
+    // No exception passes through code.
     function.setDoesNotThrow();
     function.addFnAttr("target-cpu", processor.name);
     function.addFnAttr("target-features", processor.getFeatureString());
@@ -64,8 +64,8 @@ static void prepare(Module &module, const Processor &processor) {
   }
 }
 
-/// Loops and vectors are what they should be: what is left are addresses,
-/// masks and constants. A third of the time of LLVM's own choice.
+/// Loops and vectors are already in their final form; only addresses, masks and
+/// constants can be simplified. Takes a third of the time of LLVM's default.
 static const char kPasses[] =
     "function<eager-inv>(sroa,early-cse<memssa>,simplifycfg,"
     "instcombine<max-iterations=1;no-verify-fixpoint>,"
@@ -75,7 +75,7 @@ static const char kPasses[] =
     "early-cse<memssa>,simplifycfg,adce)";
 
 static void optimize(Module &module, TargetMachine &machine) {
-  // Code is vector code already; looking for more only costs time.
+  // Code is already vectorized; looking for more vectors only costs time.
   PipelineTuningOptions tuning;
   tuning.LoopVectorization = false;
   tuning.SLPVectorization = false;
@@ -97,21 +97,21 @@ static void optimize(Module &module, TargetMachine &machine) {
   passes.run(module, modules);
 }
 
-/// About how many instructions of the processor stand for one of LLVM.
+/// An estimate of the processor's instructions for one of LLVM's.
 static size_t countInstructions(const Instruction &instruction) {
   if (!instruction.isIntDivRem())
     return 1;
-  // Processors divide no vectors; each element's products have registers of
-  // their own, which take the scheduler most of its time.
+  // Processors have no vector division; each element's products take separate
+  // registers, and most of the scheduler's time.
   constexpr size_t ofDivision = 8;
   auto *vector = dyn_cast<FixedVectorType>(instruction.getType());
   return ofDivision * (vector ? vector->getNumElements() : 1);
 }
 
-/// Whether code has no branch for so long that scheduling it and allocating its
-/// registers well would take minutes: that grows with the square of a block's
-/// length. A thousand statements of arithmetic are such code, and a hundred
-/// divisions of each pair; other attention never is.
+/// Whether code has no branch for so long that good scheduling and register
+/// allocation would take minutes: the time grows with the square of a block's
+/// length. Examples are a thousand statements of arithmetic, or a hundred
+/// divisions for each pair; ordinary attention never has such code.
 static bool hasLongBlock(const Module &module) {
   constexpr size_t most = 15000;
   return llvm::any_of(module, [](const Function &function) {
@@ -132,14 +132,15 @@ static void initializeTarget() {
   });
 }
 
-/// What compiles the module, which gets the processor's layout of data.
+/// The compiler for the module. Sets the module's data layout to the
+/// processor's.
 static Expected<std::unique_ptr<TargetMachine>>
 makeMachine(const Processor &processor, Module &module) {
   orc::JITTargetMachineBuilder target((Triple(processor.triple)));
   target.setCPU(processor.name);
   target.addFeatures(processor.features);
   target.setCodeGenOptLevel(CodeGenOptLevel::Default);
-  // For any address.
+  // The code can be loaded at any address.
   target.setRelocationModel(Reloc::PIC_);
   target.setCodeModel(CodeModel::Small);
   auto machine = target.createTargetMachine();
@@ -169,7 +170,7 @@ static Expected<ModuleParts> translateToParts(mlir::ModuleOp source) {
   return ModuleParts(**module);
 }
 
-/// Makes a module ready for the machine that generates its code.
+/// Prepares a module for the machine that generates its code.
 static Expected<std::unique_ptr<TargetMachine>>
 makeReady(Module &module, const Processor &processor) {
   auto machine = makeMachine(processor, module);

@@ -20,12 +20,12 @@ namespace nsacc::cpu {
 /// Relocatable machine code.
 using Object = std::unique_ptr<llvm::MemoryBuffer>;
 
-/// Behind a function's name: its rt::HostFunction.
+/// Suffix of a function's name; the resulting symbol is its rt::HostFunction.
 inline constexpr char kEntrySuffix[] = "__entry";
 
 /// Code of a module's functions, which don't call each other, each with an
-/// entry, rt::HostFunction. Functions are compiled side by side, on so many
-/// threads at most; 0: on one for each core.
+/// entry, rt::HostFunction. Functions are compiled in parallel, on at most
+/// `threads` threads; 0: one for each core.
 llvm::Expected<std::vector<Object>> compileObjects(mlir::ModuleOp source,
                                                    const Processor &processor,
                                                    unsigned threads,
@@ -36,7 +36,7 @@ llvm::Expected<std::string> writeAssembly(mlir::ModuleOp source,
                                           const Processor &processor,
                                           mlir::TimingScope &timing);
 
-/// Code of a module as it is.
+/// Compiles a module unchanged.
 llvm::Expected<Object> compileModule(llvm::Module &module,
                                      const Processor &processor);
 

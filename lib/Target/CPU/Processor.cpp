@@ -1,4 +1,4 @@
-//===- Processor.cpp - What to generate code for --------------------------===//
+//===- Processor.cpp - Processors to generate code for --------------------===//
 
 #include "Processor.h"
 #include "llvm/ADT/STLExtras.h"
@@ -11,7 +11,7 @@ using namespace llvm;
 using namespace nsacc::cpu;
 
 bool Processor::has(StringRef feature) const {
-  // The last mention of a feature counts.
+  // The last occurrence of a feature counts.
   for (const std::string &each : llvm::reverse(features))
     if (StringRef(each).drop_front() == feature)
       return each.front() == '+';

@@ -1,4 +1,4 @@
-//===- Processor.h - What to generate code for ------------------*- C++ -*-===//
+//===- Processor.h - Processors to generate code for ------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_TARGET_CPU_PROCESSOR_H
 #define NSACC_LIB_TARGET_CPU_PROCESSOR_H
@@ -9,8 +9,8 @@
 
 namespace nsacc::cpu {
 
-/// A processor as LLVM knows it. All features are spelled out, because LLVM may
-/// not know the name of a newer one.
+/// A processor as LLVM knows it. All features are listed, because LLVM may not
+/// know the name of a newer processor.
 struct Processor {
   std::string triple, name;
   std::vector<std::string> features;

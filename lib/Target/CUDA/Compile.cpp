@@ -43,7 +43,7 @@ private:
   ModuleParts code;
   rt::Package package;
   std::vector<Part> parts;
-  Tasks tasks; ///< the last: what they use is there until they end
+  Tasks tasks; ///< declared last: tasks use the other members until they end
 };
 
 } // namespace
@@ -62,7 +62,7 @@ PendingPackage::PendingPackage(const Options &options, ModuleParts code,
     : options(options), code(std::move(code)), package(std::move(package)),
       parts(makeParts(this->code.getFunctions(), options.isOneImage)),
       tasks(threads) {
-  // Without it, the driver compiles PTX, though later and each time.
+  // Without machine code, the driver compiles PTX, but later and each time.
   if (options.assemble)
     ptxas = findPtxas(options.ptxas);
   if (options.isOneImage)
@@ -72,9 +72,9 @@ PendingPackage::PendingPackage(const Options &options, ModuleParts code,
       tasks.add(i, [this, i] { return compile(parts[i]); });
 }
 
-/// To put thousands of instructions in the best order takes ptxas minutes: in
-/// runs of 13 500 with six sines of each score 45 s of 47. They stand in a
-/// good one.
+/// The effort for ptxas. Finding the best order of thousands of instructions
+/// takes ptxas minutes: for runs of 13 500 with six sines of each score, 45 s
+/// of 47. They are already in a good order.
 static Effort getEffort(const PTX &ptx) {
   return ptx.longestRun >= OrderByNeedPass::kLong ? Effort::Short
                                                   : Effort::Full;
@@ -102,7 +102,7 @@ Error PendingPackage::compile(Part &part) const {
                         });
   if (!machineCode)
     return machineCode.takeError();
-  // There is none where ptxas doesn't know the device.
+  // There is none if ptxas doesn't know the device.
   if (*machineCode) {
     part.image.cubin = std::move((*machineCode)->cubin);
     part.report = std::move((*machineCode)->report);

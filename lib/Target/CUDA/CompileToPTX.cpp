@@ -55,8 +55,8 @@ createMachine(const gpu::Code &code) {
       std::nullopt, CodeGenOptLevel::Aggressive));
 }
 
-/// A short list: what is invariant in loops stays where it is, because ptxas,
-/// which knows how many registers are left, moves it better.
+/// A short list of passes. Loop invariants aren't hoisted: ptxas knows how many
+/// registers are free, and hoists better.
 static FunctionPassManager createPasses() {
   FunctionPassManager passes;
   passes.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
@@ -87,8 +87,8 @@ static void optimize(llvm::Module &module, TargetMachine &machine) {
 }
 
 namespace {
-/// Leaves a pass out that compares each sum with all others: it takes most of
-/// the time for thousands of them, and finds little in formulas.
+/// Skips a pass that compares each sum with all others: with thousands of sums
+/// it takes most of the time, and finds little in formulas.
 class LongCodeGate : public OptPassGate {
 public:
   bool isEnabled() const override { return true; }
@@ -126,7 +126,7 @@ static Error runPipeline(PipelineBuilder build, mlir::ModuleOp module,
   return Error::success();
 }
 
-/// The programs that weren't converted for that reason.
+/// The programs that weren't converted because they had no room.
 static std::vector<std::string> findWithoutRoom(mlir::ModuleOp kernels) {
   std::vector<std::string> names;
   for (auto program : kernels.getOps<nsatile::ProgramOp>())
@@ -135,7 +135,7 @@ static std::vector<std::string> findWithoutRoom(mlir::ModuleOp kernels) {
   return names;
 }
 
-/// What a package needs to know of kernels stays with the programs.
+/// Copies the attributes that a package needs from kernels to the programs.
 static void copyLaunchFacts(mlir::ModuleOp kernels, mlir::ModuleOp programs) {
   constexpr llvm::StringLiteral name = "nsatile.kernel";
   for (auto program : programs.getOps<nsatile::ProgramOp>())
@@ -148,7 +148,7 @@ static void copyLaunchFacts(mlir::ModuleOp kernels, mlir::ModuleOp programs) {
     programs->setAttr(nsatile::kAssertionsAttrName, assertions);
 }
 
-/// Takes a module behind phase `tile` to layouts, and returns its kernels in
+/// Assigns layouts in a module after phase `tile`, and returns its kernels in
 /// the LLVM dialect.
 static Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 lowerKernels(mlir::ModuleOp module, const Options &options,
@@ -159,7 +159,8 @@ lowerKernels(mlir::ModuleOp module, const Options &options,
   mlir::registerLLVMDialectTranslation(registry);
   mlir::registerNVVMDialectTranslation(registry);
   module.getContext()->appendDialectRegistry(registry);
-  // Launches come with tiles, so what is packed stands behind them.
+  // Attributes of launches are set with layouts, so the module keeps them for
+  // packing.
   if (Error error = runPipeline(buildTilePipeline, module, options, timing))
     return std::move(error);
   mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
@@ -199,8 +200,8 @@ Expected<ModuleParts> cuda::lowerToLLVM(mlir::ModuleOp module,
   return ModuleParts(*code);
 }
 
-/// A name as strings of PTX can hold it, which have no escapes: with "_" for
-/// each character that would end one, or that LLVM would escape.
+/// A name for strings of PTX, which have no escapes: "_" replaces each
+/// character that would end a string, or that LLVM would escape.
 static std::string spellForPTX(StringRef name) {
   std::string text = name.str();
   for (char &c : text)
@@ -210,7 +211,7 @@ static std::string spellForPTX(StringRef name) {
   return text;
 }
 
-/// Files whose lines debug information names stand in PTX by these names.
+/// Replaces names of debug information's files that PTX can't hold.
 static void renameFiles(llvm::Module &module) {
   DebugInfoFinder finder;
   finder.processModule(module);

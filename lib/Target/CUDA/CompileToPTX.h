@@ -8,19 +8,19 @@
 
 namespace nsacc::cuda {
 
-/// Lowers a module behind phase `tile` to LLVM IR with a kernel for each
-/// program. What a package needs to know beside it stays in the module: plans,
-/// on each program `nsatile.kernel`, and `nsacc.assertions` on the module, as
-/// convert-nsatile-to-vector has it.
+/// Lowers a module after phase `tile` to LLVM IR with a kernel for each
+/// program. Other information for a package stays in the module: plans,
+/// `nsatile.kernel` on each program, and `nsacc.assertions` on the module, as
+/// in convert-nsatile-to-vector.
 llvm::Expected<ModuleParts> lowerToLLVM(mlir::ModuleOp module,
                                         const Options &options);
 
 struct PTX {
   std::string text;
-  size_t longestRun; ///< of instructions of LLVM without effects
+  size_t longestRun; ///< in instructions of LLVM without effects
 };
 
-/// Some of its kernels as PTX. Any thread may call it.
+/// Compiles some of its kernels to PTX. Any thread may call it.
 llvm::Expected<PTX> compileToPTX(const ModuleParts &code,
                                  llvm::ArrayRef<std::string> kernels,
                                  const gpu::Device &device);

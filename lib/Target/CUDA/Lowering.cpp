@@ -84,8 +84,8 @@ void cuda::buildKernelPipeline(OpPassManager &passes,
   passes.addPass(nsatile::createNSATileLowerControl());
   passes.addPass(createConvertToLLVMPass());
   passes.addPass(createReconcileUnrealizedCastsPass());
-  // Lines of the program reach PTX, and profilers; with more than lines, ptxas
-  // wouldn't optimize.
+  // PTX, and profilers, get the program's lines; with more debug information,
+  // ptxas wouldn't optimize.
   LLVM::DIScopeForLLVMFuncOpPassOptions lines;
   lines.emissionKind = LLVM::DIEmissionKind::DebugDirectivesOnly;
   passes.addPass(LLVM::createDIScopeForLLVMFuncOpPass(lines));

@@ -1,4 +1,4 @@
-//===- OrderByNeed.cpp - Long straight code with few values at a time -----===//
+//===- OrderByNeed.cpp - Order of long straight code ----------------------===//
 
 #include "OrderByNeed.h"
 #include "llvm/ADT/DenseMap.h"
@@ -13,24 +13,25 @@ using namespace nsacc::cuda;
 
 namespace {
 
-/// Instructions of a block one after the other, none of which has an effect.
+/// Consecutive instructions of a block, none of which has an effect.
 class Run {
 public:
   explicit Run(ArrayRef<Instruction *> instructions);
 
-  /// Each value right in front of the first that needs it.
+  /// Moves each value to just before its first user.
   void reorder(BasicBlock::iterator end);
 
 private:
   bool contains(const Value *value) const { return needs.contains(value); }
-  /// Operands in the run, that which needs most registers first.
+  /// Operands in the run; the one that needs most registers comes first.
   SmallVector<Instruction *> getOperands(Instruction *instruction) const;
   bool isUsedBehind(Instruction *instruction) const;
   void place(Instruction *root, BasicBlock::iterator end);
 
   ArrayRef<Instruction *> instructions;
-  /// Registers that a value takes to compute, as if none were shared (Sethi and
-  /// Ullman: The generation of optimal code for arithmetic expressions).
+  /// Number of registers needed to compute a value, as if none were shared
+  /// (Sethi and Ullman: The generation of optimal code for arithmetic
+  /// expressions).
   DenseMap<const Value *, unsigned> needs;
   DenseSet<const Value *> placed;
 };
@@ -88,7 +89,7 @@ void Run::reorder(BasicBlock::iterator end) {
       place(instruction, end);
 }
 
-/// Those of a block, each with the instruction behind it.
+/// The runs of a block, each with the instruction after it.
 static SmallVector<std::pair<SmallVector<Instruction *>, Instruction *>>
 getRuns(BasicBlock &block) {
   SmallVector<std::pair<SmallVector<Instruction *>, Instruction *>> runs(1);

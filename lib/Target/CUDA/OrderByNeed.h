@@ -1,4 +1,4 @@
-//===- OrderByNeed.h - Long code with few values at a time ------*- C++ -*-===//
+//===- OrderByNeed.h - Order of long straight code --------------*- C++ -*-===//
 
 #ifndef NSACC_TARGET_CUDA_ORDERBYNEED_H
 #define NSACC_TARGET_CUDA_ORDERBYNEED_H
@@ -8,19 +8,19 @@
 
 namespace nsacc::cuda {
 
-/// Formulas are written out for all of a thread's elements side by side. Where
-/// that is long, elements are put one behind the other, and terms in front of
-/// what adds them up: thousands of values at a time are more than ptxas has
-/// registers for, and it takes minutes to find that out.
+/// Formulas are written out for all of a thread's elements in parallel. If that
+/// is long, this pass puts one element after the other, and terms directly
+/// before the sums that use them: thousands of live values are more than ptxas
+/// has registers for, and it takes minutes to find that out.
 struct OrderByNeedPass : llvm::PassInfoMixin<OrderByNeedPass> {
-  /// Shorter code is left in its order: ptxas makes the best of it.
+  /// Shorter code keeps its order: ptxas schedules it well.
   static constexpr size_t kLong = 6000;
 
   llvm::PreservedAnalyses run(llvm::Function &function,
                               llvm::FunctionAnalysisManager &manager);
 };
 
-/// Instructions one after the other, none of which has an effect.
+/// The longest sequence of instructions without effects.
 size_t getLongestRun(llvm::Module &module);
 
 } // namespace nsacc::cuda

@@ -43,7 +43,7 @@ static rt::ExtraParameter toExtra(Attribute attribute) {
   return extra;
 }
 
-/// Adds what the program's kernel asks of a launch.
+/// Adds the launch parameters that the program's kernel needs.
 static LogicalResult addKernel(LaunchOp op, rt::Launch &launch) {
   auto program =
       SymbolTable::lookupNearestSymbolFrom<ProgramOp>(op, op.getProgramAttr());

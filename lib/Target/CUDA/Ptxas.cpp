@@ -29,7 +29,7 @@ unsigned KernelReport::getSpilledBytes() const {
   return areMany ? spillStoreBytes + spillLoadBytes : 0;
 }
 
-/// "C7512" in a line about products that can't be in flight; else empty.
+/// "C7512" in a line about products that can't run asynchronously; else empty.
 static StringRef getLossCode(StringRef line) {
   size_t at = line.find("(C75");
   if (at == StringRef::npos)
@@ -47,7 +47,7 @@ static StringRef getFunction(StringRef line) {
   });
 }
 
-/// Why, and what leaves more registers.
+/// The reason, and how to free more registers.
 static std::string explainLoss(StringRef line) {
   if (line.contains("insufficient register"))
     return ", as its threads have too few registers: give smaller 'keys', "
@@ -83,7 +83,7 @@ AssemblerReport::getLosses(const StringMap<std::string> &names) const {
   return found;
 }
 
-/// The number in front of `unit` in a line such as "Used 40 registers, …".
+/// The number before `unit` in a line such as "Used 40 registers, …".
 static unsigned findNumber(StringRef line, StringRef unit) {
   size_t at = line.find(unit);
   if (at == StringRef::npos)
@@ -154,8 +154,8 @@ std::string nsacc::cuda::identifyPtxas(ArrayRef<std::string> candidates) {
 
 namespace {
 
-/// A file in memory that other processes read and write by its path: it is gone
-/// with this process, however that ends.
+/// A file in memory that other processes read and write by its path. It
+/// vanishes with this process, even if the process crashes.
 class MemoryFile {
 public:
   static Expected<MemoryFile> create(const char *name) {
@@ -205,7 +205,7 @@ private:
 
 } // namespace
 
-/// ptxas's words without the parts that only it understands.
+/// The error messages of ptxas without the parts that only ptxas understands.
 static std::string getErrors(StringRef output) {
   SmallVector<StringRef> lines;
   std::vector<std::string> errors;
@@ -216,7 +216,7 @@ static std::string getErrors(StringRef output) {
   return errors.empty() ? output.trim().str() : join(errors, "\n");
 }
 
-/// What a user can change where the code itself is valid.
+/// Advice for the user if the code is valid.
 static StringRef getAdvice(StringRef output) {
   return output.contains("Insufficient registers")
              ? ", whose tiles need more registers than its threads have (use a "
@@ -224,13 +224,13 @@ static StringRef getAdvice(StringRef output) {
              : "";
 }
 
-/// Whether that is what's wrong: "Value 'sm_120' is not defined for option
-/// 'gpu-name'".
+/// Whether the error is an unknown architecture: "Value 'sm_120' is not defined
+/// for option 'gpu-name'".
 static bool isUnknownArchitecture(StringRef output) {
   return output.contains("is not defined for option 'gpu-name'");
 }
 
-/// Runs a program to its end; its exit status.
+/// Runs a program to its end; returns its exit status.
 static Expected<int> run(StringRef program, ArrayRef<StringRef> arguments,
                          ArrayRef<std::optional<StringRef>> redirects) {
   constexpr std::chrono::seconds most(600);
@@ -241,7 +241,7 @@ static Expected<int> run(StringRef program, ArrayRef<StringRef> arguments,
   if (!ending)
     return createStringError("it took more than " +
                              std::to_string(most.count()) + " seconds");
-  // Shells end with these where they can't run a program.
+  // Exit statuses of shells that can't run a program.
   if (ending->status && *ending->status != 126 && *ending->status != 127)
     return *ending->status;
   return createStringError("it ended with " + ending->describe());

@@ -33,8 +33,8 @@ static rt::Size makeSize(int64_t size, const Dim *dim) {
     result.fixed = size;
   if (!dim || dim->kind == Dim::Kind::Constant)
     return result;
-  // Dimensions that are spelled alike have equal sizes; offsets of all ragged
-  // dimensions go over one batch.
+  // Dimensions with equal spelling have equal sizes; offsets of all ragged
+  // dimensions cover one batch.
   result.name = dim->kind == Dim::Kind::Named     ? dim->name
                 : dim->kind == Dim::Kind::Offsets ? "offsets"
                                                   : toString(*dim);
@@ -72,7 +72,7 @@ static bool isWritten(Value buffer) {
   return false;
 }
 
-/// The buffer's dimension that each one of callers is.
+/// For each dimension of callers, the buffer's dimension.
 static std::vector<uint32_t> getOrder(PlanOp plan, unsigned index,
                                       int64_t rank) {
   auto declared = plan.getArgAttrOfType<DenseI64ArrayAttr>(
@@ -130,7 +130,7 @@ static FailureOr<rt::Parameter> readParameter(PlanOp plan, unsigned index,
   return parameter;
 }
 
-/// Argument `index` of a kernel, inputs before results; null where the plan has
+/// Argument `index` of a kernel, inputs before results; null if the plan has
 /// more.
 static const nsacc::Argument *findArgument(const Signature *signature,
                                            unsigned index) {

@@ -10,7 +10,7 @@ namespace nsacc {
 
 std::optional<DType> getDType(mlir::Type type);
 
-/// Fails where the target has no buffers of as many dimensions as `tensor`.
+/// Fails if the target has no buffers with as many dimensions as `tensor`.
 mlir::LogicalResult checkRank(mlir::Value buffer, const llvm::Twine &tensor,
                               const PlanOptions &options);
 
@@ -18,7 +18,8 @@ mlir::LogicalResult checkRank(mlir::Value buffer, const llvm::Twine &tensor,
 mlir::FailureOr<std::vector<rt::Parameter>>
 readParameters(nsatile::PlanOp plan, const PlanOptions &options);
 
-/// Sizes that follow from others, as the number of blocks of so many tokens.
+/// Checks of sizes that follow from others, as the number of blocks of so many
+/// tokens.
 std::vector<rt::Check> makeChecks(const Signature &signature,
                                   llvm::ArrayRef<rt::Parameter> parameters,
                                   PlanNumbers &numbers);

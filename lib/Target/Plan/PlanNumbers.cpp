@@ -27,8 +27,8 @@ static std::optional<Kind> getKind(Operation *op) {
       .Default([](Operation *) { return Result(); });
 }
 
-/// A comparison as equal, not equal, less, less or equal; the latter two with
-/// swapped operands for greater.
+/// A comparison as equal, not equal, less, or less or equal; greater becomes
+/// one of the latter two with swapped operands.
 static std::optional<std::pair<Kind, bool>>
 getComparison(arith::CmpIPredicate predicate) {
   switch (predicate) {

@@ -9,10 +9,10 @@
 
 namespace nsacc {
 
-/// Collects a plan's steps. Equal steps are one.
+/// Collects a plan's steps. Equal steps are merged.
 class PlanNumbers {
 public:
-  /// `target` is who can't compute what isn't read, for messages.
+  /// `target` is the reader's name in messages.
   PlanNumbers(std::vector<rt::Step> &steps, llvm::StringRef target)
       : steps(steps), target(target) {}
 

@@ -32,9 +32,9 @@ private:
   const PlanOptions &options;
   KernelPlan result;
   PlanNumbers numbers;
-  /// The first and the last of each op in the plan that launches.
+  /// The first and last launch of each op in the plan that launches.
   DenseMap<Operation *, std::pair<uint32_t, uint32_t>> launches;
-  /// Buffers count parameters, then workspaces.
+  /// Numbers of buffers: parameters, then workspaces.
   DenseMap<Value, uint32_t> buffers;
   DenseMap<Value, std::vector<uint32_t>> workspaceSizes;
 };
@@ -81,7 +81,7 @@ LogicalResult PlanReader::readDim(memref::DimOp dim) {
   auto type = cast<MemRefType>(dim.getSource().getType());
   if (!index || *index < 0 || *index >= type.getRank())
     return dim.emitOpError("expected a constant dimension of the buffer");
-  // The size of a workspace is what it was made with.
+  // A workspace's size is the one it was created with.
   auto workspace = workspaceSizes.find(dim.getSource());
   numbers.define(dim, workspace == workspaceSizes.end()
                           ? numbers.dim(buffers.lookup(dim.getSource()), *index)

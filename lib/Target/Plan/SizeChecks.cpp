@@ -41,7 +41,7 @@ public:
   }
 
 private:
-  /// The size of dimension `dim` as callers count.
+  /// The size of dimension `dim` in the caller's order.
   uint32_t getSize(uint32_t index, size_t dim) {
     return numbers.dim(index, parameters[index].order[dim]);
   }
@@ -61,7 +61,7 @@ private:
            toString(each) + ")";
   }
 
-  /// What follows from the size of a dimension that isn't ragged.
+  /// The size that follows from a dimension that isn't ragged.
   std::optional<uint32_t> getExpected(const nsacc::Argument &argument,
                                       const Dim &dim) {
     if (dim.kind == Dim::Kind::Named && countsRows.contains(dim.name) &&
@@ -69,7 +69,7 @@ private:
       return numbers.add(Kind::Sub, {*numOffsets, numbers.constant(1)});
     for (const TokenGroups &groups : signature.tokenGroups) {
       auto tokens = sizes.find(groups.of.name);
-      // Numbers may stand for something else in another tensor.
+      // An equal number in another tensor may have another meaning.
       bool isMeant = dim.kind == Dim::Kind::Named ||
                      groups.tensor == "'" + argument.name + "'";
       if (isMeant && toString(groups.groups) == toString(dim) &&
@@ -92,7 +92,7 @@ private:
     return countWindows(dim, tokens);
   }
 
-  /// The number of pooled keys over so many tokens (docs/spec.md, pool).
+  /// The number of pooled keys over that many tokens (docs/spec.md, pool).
   uint32_t countWindows(const Dim &dim, uint32_t tokens) {
     uint32_t stride = numbers.constant(dim.stride);
     uint32_t one = numbers.constant(1), zero = numbers.constant(0);
@@ -100,7 +100,7 @@ private:
         numbers.add(Kind::Sub, {tokens, numbers.constant(dim.len)});
     switch (dim.tail) {
     case Dim::Tail::Drop: {
-      // For fewer tokens than a window has: floor(negative / stride) + 1 <= 0.
+      // For fewer tokens than a window: floor(negative / stride) + 1 <= 0.
       uint32_t steps = numbers.add(Kind::FloorDiv, {behind, stride});
       return numbers.add(Kind::Max,
                          {numbers.add(Kind::Add, {steps, one}), zero});
