@@ -25,8 +25,8 @@ static std::string spell(const Signature &signature) {
          list(signature.inputs) + " -> " + list(signature.results);
 }
 
-/// Sizes in the order in which the inputs name them; of ragged rows, how many
-/// there are.
+/// Sizes in the order in which the inputs name them; for ragged rows, their
+/// number.
 static std::string spell(const Signature &signature, const DimSizes &sizes) {
   std::vector<std::string> names, texts;
   for (const Argument &input : signature.inputs)
@@ -117,8 +117,9 @@ llvm::Error Builder::addOps(const schedule::Settings &schedule) {
   return llvm::Error::success();
 }
 
-/// Those of programs stand with them; those of the kernel that name an op's
-/// place do, too, where one program computes it.
+/// Adds remarks about programs to those programs. A remark about the kernel
+/// that names an op's place is added to the program that computes the op, if
+/// there is just one.
 void Builder::addRemarks(std::vector<Remark> remarks) {
   for (Remark &remark : remarks) {
     auto program = llvm::find_if(explanation.programs, [&](const auto &each) {
@@ -151,7 +152,7 @@ llvm::Error Builder::addPrograms(const Signature &signature,
   explanation.floor = tuning::Floor(prediction.work, explanation.rates);
   if (llvm::Error error = addLaunches(explanation, signature, sizes, details))
     return error;
-  // Lowering ends the kernel, so programs over tiles come of a copy.
+  // Lowering consumes the kernel, so programs over tiles are made from a copy.
   mlir::OwningOpRef<mlir::ModuleOp> copy =
       kernel->getParentOfType<mlir::ModuleOp>().clone();
   auto lowered = lower(*copy->getOps<nsa::KernelOp>().begin(), goal,
@@ -168,7 +169,7 @@ llvm::Error Builder::addPrograms(const Signature &signature,
   return llvm::Error::success();
 }
 
-/// Whether a kernel's ops can have a schedule.
+/// Fails if a kernel's ops can't have a schedule.
 static llvm::Error checkTuned(const CompiledProgram &program,
                               llvm::StringRef kernel, const DimSizes &sizes,
                               llvm::StringRef schedule) {
@@ -186,7 +187,8 @@ static llvm::Error checkTuned(const CompiledProgram &program,
       });
 }
 
-/// As for runs, what can't be used is a miss with a warning.
+/// Whether a schedule can be used. As in runs, an unusable one is a miss with a
+/// warning.
 static bool canUse(const CompiledProgram &program, llvm::StringRef kernel,
                    const DimSizes &sizes, const BuildOptions &options,
                    llvm::StringRef schedule) {
@@ -199,8 +201,8 @@ static bool canUse(const CompiledProgram &program, llvm::StringRef kernel,
   return false;
 }
 
-/// What measuring found for such calls, or for many sizes, where schedules are
-/// looked for.
+/// Finds the schedule that measuring found for such calls, or for many sizes,
+/// if schedules are looked up.
 static llvm::Error findTuned(const CompiledProgram &program,
                              llvm::StringRef kernel, const DimSizes &sizes,
                              const BuildOptions &options,
@@ -271,7 +273,8 @@ llvm::Expected<Explanation> explain::build(const CompiledProgram &program,
     return std::move(error);
   std::string tuned =
       explanation.tuned ? explanation.tuned->schedule : explanation.ruled;
-  // As a run does; what other modes would measure isn't known before.
+  // As in a run. Modes that measure would find a schedule that isn't known
+  // before.
   bool isModelled = !explanation.tuned && !explanation.rule &&
                     options.tuning.mode == TuneMode::Model;
   if (isModelled) {
@@ -298,8 +301,8 @@ llvm::Expected<Explanation> explain::build(const CompiledProgram &program,
     schedule::Settings settings = given;
     if (llvm::Error error = settings.addTuned(tuned, isModelled))
       return error;
-    // What had no room was left out, with a warning, or made smaller: nobody
-    // measured that.
+    // Tiles that had no room were left out, with a warning, or made smaller:
+    // this schedule wasn't measured.
     if (details && details->schedule.getKey() != settings.getKey())
       explanation.tuned.reset();
     if (llvm::Error error =

@@ -1,4 +1,4 @@
-//===- Gap.cpp - Why a kernel's time is above its floor -------------------===//
+//===- Gap.cpp - Reasons for a time above the floor -----------------------===//
 
 #include "Numbers.h"
 #include "llvm/ADT/STLExtras.h"
@@ -16,13 +16,13 @@ namespace {
 struct Part {
   double seconds = 0;
   std::string what;
-  /// Fields that change it, and how: "larger 'tokens'".
+  /// Fields that change it, with the advice: "larger 'tokens'".
   std::vector<std::pair<llvm::StringRef, llvm::StringRef>> advice;
 };
 
 } // namespace
 
-/// The units' time that isn't any step's or tile's.
+/// The part of the time in which units run no step and no tile.
 static Part describeIdle(const tuning::Prediction::Op &op, double seconds,
                          const tuning::Rates &rates) {
   auto count = [](double number, llvm::StringRef what) {
@@ -41,15 +41,15 @@ static Part describeIdle(const tuning::Prediction::Op &op, double seconds,
   return part;
 }
 
-/// Splits the time of an op in tiles over keys, without products and
-/// exponentials of visible pairs.
+/// Splits the time of an op in tiles over keys into parts. Products and
+/// exponentials of visible pairs aren't included.
 static std::vector<Part> listParts(const tuning::Prediction::Op &op,
                                    const tuning::Rates &rates, bool isGPU) {
   const tuning::StepCycles &step = op.step;
   double cycles = rates.units * rates.clock;
   auto toSeconds = [&](double each) { return op.steps * each / cycles; };
-  // The longer one of the two counts whole, the other one as far as it isn't
-  // hidden.
+  // The longer one of the two counts fully, the other one only as far as it
+  // isn't hidden.
   bool areProductsLonger = step.products >= step.scores;
   double products = step.products * (areProductsLonger ? 1 : step.exposed),
          scores = step.scores * (areProductsLonger ? step.exposed : 1);
@@ -82,7 +82,7 @@ static std::vector<Part> listParts(const tuning::Prediction::Op &op,
   return parts;
 }
 
-/// "larger 'tokens' or fewer 'splits'", of fields that the op has.
+/// "larger 'tokens' or fewer 'splits'", for fields that the op has.
 static std::string spellAdvice(const Part &part, const OpExplanation &op) {
   std::vector<std::string> advice;
   for (const auto &[field, text] : part.advice)

@@ -27,7 +27,7 @@ static json::Array toJSON(llvm::ArrayRef<Remark> remarks) {
   return list;
 }
 
-/// An integer where 64 bits hold it.
+/// An integer if 64 bits hold it.
 static json::Value toJSON(const Quantity &quantity) {
   if (auto whole = quantity.getWhole())
     return *whole;

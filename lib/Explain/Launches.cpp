@@ -1,4 +1,4 @@
-//===- Launches.cpp - What a plan launches for some sizes -----------------===//
+//===- Launches.cpp - Launches of a plan for some sizes -------------------===//
 
 #include "Parts.h"
 #include "nsacc/Driver/PackageSignature.h"
@@ -8,7 +8,7 @@
 using namespace nsacc;
 using namespace nsacc::explain;
 
-/// Fills a multiprocessor with a kernel's blocks.
+/// Adds resources, and how many blocks a multiprocessor runs.
 static void addResources(ProgramExplanation &program, const gpu::Device &device,
                          const CodeDetails &details) {
   auto report =

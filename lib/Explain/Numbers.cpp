@@ -196,7 +196,7 @@ std::string explain::describeOccupancy(const ProgramExplanation &program,
                  explanation.device->limits.multiprocessors);
 }
 
-/// " (13:10, 14:10)"; empty where there is one, or none of them is known.
+/// " (13:10, 14:10)"; empty if there is only one, or if none is known.
 static std::string listPlaces(llvm::ArrayRef<const Place *> places) {
   std::vector<std::string> texts;
   for (const Place *place : places)

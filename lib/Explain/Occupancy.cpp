@@ -11,8 +11,8 @@ using namespace nsacc;
 using namespace nsacc::explain;
 
 namespace {
-/// What all multiprocessors of a compute capability have (CUDA programming
-/// guide, "Compute Capabilities": technical specifications).
+/// Limits of a multiprocessor, by compute capability (CUDA programming guide,
+/// "Compute Capabilities": technical specifications).
 struct Slots {
   int64_t warps, blocks;
 };
@@ -27,9 +27,9 @@ static Slots getSlots(gpu::Capability capability) {
   return {64, 32};
 }
 
-// The same for all of these capabilities: registers are given to warps in units
-// of 256, by four schedulers with a quarter each; shared memory in units of
-// 128 bytes, with 1 KiB of each block reserved.
+// Equal for all of these capabilities. Registers are allocated to warps in
+// units of 256, by four schedulers with a quarter each. Shared memory is
+// allocated in units of 128 bytes, with 1 KiB of each block reserved.
 static constexpr int64_t kWarp = 32, kRegisterUnit = 256, kSchedulers = 4,
                          kSharedUnit = 128, kReservedShared = 1024;
 

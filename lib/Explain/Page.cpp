@@ -103,7 +103,7 @@ void Page::printRemarks(llvm::ArrayRef<Remark> remarks) {
 
 //===-- Programs ----------------------------------------------------------===//
 
-/// The floors as bars of the predicted time.
+/// Prints the floors as bars of the predicted time.
 static void printBars(const ProgramExplanation &program,
                       llvm::raw_ostream &os) {
   std::vector<Ceiling> bars = listCeilings(program);
@@ -215,7 +215,7 @@ void Page::printSource() {
         "one.</p></div>\n";
 }
 
-/// Runs of lines that come from the same source lines stand in one element.
+/// Consecutive lines that come from the same source lines share one element.
 void Page::printPhase(const PhaseText &phase) {
   llvm::SmallVector<llvm::StringRef> lines;
   llvm::StringRef(phase.text).rtrim('\n').split(lines, '\n');

@@ -1,10 +1,10 @@
-//===- PageAssets.cpp - How pages look, and what their keys do ------------===//
+//===- PageAssets.cpp - Styles and scripts of pages -----------------------===//
 
 #include "SVG.h"
 
 using namespace nsacc;
 
-/// Pictures stand in notebooks, too, so nothing here is of other elements.
+/// Pictures are also shown in notebooks, so the style applies to nothing else.
 const llvm::StringLiteral explain::kPictureStyle = R"css(
 .nsacc-pictures { --full: #2563a8; --partial: #e0a030; --empty: #eceff3;
   --maybe: #7aa6d4; --edge: #ffffff; --frame: #8a94a3; --words: #1d2530;

@@ -1,4 +1,4 @@
-//===- Parts.h - What an explanation is put together of ---------*- C++ -*-===//
+//===- Parts.h - Parts of an explanation ------------------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_EXPLAIN_PARTS_H
 #define NSACC_LIB_EXPLAIN_PARTS_H
@@ -7,10 +7,10 @@
 
 namespace nsacc::explain {
 
-/// Where an op comes from.
+/// The source place of an op.
 Place findPlace(mlir::Location loc);
 
-/// A program over tiles, as phase `tile` leaves it.
+/// A program over tiles, after phase `tile`.
 struct TileProgram {
   std::string name;
   /// "attend", "union"
@@ -18,12 +18,12 @@ struct TileProgram {
   Place place;
   /// Names of the ops that it computes in tiles of their schedules.
   std::vector<std::string> ops;
-  /// The program that computes again what isn't finite; empty: none.
+  /// The program that recomputes results that aren't finite; empty: none.
   std::string exact;
 };
 
-/// What phases leave of a kernel for a goal, and say of it. The kernel's module
-/// is lowered: nothing of it is to be used again.
+/// Results and remarks of phases for a kernel and a goal. The kernel's module
+/// is lowered and must not be used again.
 struct LoweredKernel {
   std::vector<TileProgram> programs;
   std::vector<Remark> remarks;
@@ -34,7 +34,8 @@ llvm::Expected<LoweredKernel> lower(nsa::KernelOp kernel,
                                     const schedule::Settings &schedule,
                                     llvm::ArrayRef<OpExplanation> ops);
 
-/// The code of a package as a phase, each kernel with the lines of its program.
+/// The code of a package as a phase. Each kernel has the source lines of its
+/// program.
 PhaseText makeCodePhase(const rt::Package &package,
                         const std::vector<TileProgram> &programs,
                         llvm::ArrayRef<OpExplanation> ops);
@@ -43,7 +44,7 @@ PhaseText makeCodePhase(const rt::Package &package,
 llvm::Error addLaunches(Explanation &explanation, const Signature &signature,
                         const DimSizes &sizes, const CodeDetails &details);
 
-/// Sets which ops each program computes, and its work and time.
+/// Sets the ops that each program computes, and its work and time.
 void addWork(Explanation &explanation, nsa::KernelOp kernel,
              const schedule::KernelChoice &choice,
              const tuning::CallSizes &sizes,

@@ -1,4 +1,4 @@
-//===- Phases.cpp - What phases leave, and where it comes from ------------===//
+//===- Phases.cpp - Results of phases, and their source lines -------------===//
 
 #include "nsacc/Pipelines/Phases.h"
 #include "NSA/IR/NSAOps.h"
@@ -25,7 +25,7 @@ Place explain::findPlace(mlir::Location loc) {
           place.getColumn()};
 }
 
-/// All that a location names: code may come from several lines.
+/// All lines in a location: code may come from several.
 static llvm::SmallVector<unsigned, 1> listLines(mlir::Location loc) {
   llvm::SmallVector<unsigned, 1> lines;
   loc->walk([&](mlir::Location each) {
@@ -41,8 +41,8 @@ static llvm::SmallVector<unsigned, 1> listLines(mlir::Location loc) {
 /// Lines of programs, by their symbols.
 using LinesOfPrograms = llvm::StringMap<llvm::SmallVector<unsigned, 1>>;
 
-/// What the program around an op computes, where the op says no more than its
-/// program does.
+/// The lines of the program around an op, if the op's location is no more
+/// precise.
 static llvm::ArrayRef<unsigned> findProgramLines(mlir::Operation *op,
                                                  const LinesOfPrograms &lines) {
   mlir::Operation *program = op;
@@ -69,7 +69,7 @@ static PhaseText printWithLines(mlir::ModuleOp module, llvm::StringRef name,
   phase.lines.resize(llvm::count(phase.text, '\n') + 1);
   module->walk([&](mlir::Operation *op) {
     auto found = places.find(op);
-    // The module begins where the file does, which says nothing.
+    // The module's location is the file's first line, which means nothing.
     if (found == places.end() || op->getLoc() == module->getLoc())
       return;
     size_t line = found->second.first;
@@ -120,7 +120,7 @@ static std::vector<TileProgram> listPrograms(mlir::ModuleOp module,
   return programs;
 }
 
-/// Lines of the ops that a program computes, and of itself.
+/// Lines of the ops that a program computes, and of the program.
 static llvm::SmallVector<unsigned, 1>
 listLines(const TileProgram &program, llvm::ArrayRef<OpExplanation> ops) {
   llvm::SmallSetVector<unsigned, 4> lines;
@@ -144,11 +144,11 @@ explain::lower(nsa::KernelOp kernel, const schedule::Goal &goal,
   context->appendDialectRegistry(registry);
   Remarks remarks;
   remarks.listen(*context);
-  // Its streamer names what lives here.
+  // The streamer refers to variables of this function.
   llvm::scope_exit endListening([&] { context->setRemarkEngine(nullptr); });
   LoweredKernel lowered;
   lowered.phases.push_back(printPhase(module, getName(Phase::NSA)));
-  // The kernel has its sizes already.
+  // The kernel's sizes are already set.
   PhaseOptions options;
   options.schedule = schedule;
   options.device = goal.device;
@@ -172,7 +172,7 @@ explain::lower(nsa::KernelOp kernel, const schedule::Goal &goal,
 
 namespace {
 
-/// Finds out which source lines the lines of PTX come from.
+/// Finds the source lines of lines of PTX.
 class CodeLines {
 public:
   CodeLines(const std::vector<TileProgram> &programs,
@@ -202,8 +202,8 @@ void CodeLines::enter(llvm::StringRef name) {
     }
 }
 
-/// ".loc FILE LINE COLUMN": line 0 is none. The program's own place says no
-/// more than that it is of the program.
+/// ".loc FILE LINE COLUMN": line 0 means none. The program's place only says
+/// that the line belongs to the program.
 void CodeLines::follow(llvm::StringRef loc) {
   llvm::SmallVector<llvm::StringRef> parts;
   loc.split(parts, ' ', -1, /*KeepEmpty=*/false);

@@ -1,4 +1,4 @@
-//===- Remarks.cpp - What passes did, and why they didn't -----------------===//
+//===- Remarks.cpp - Remarks of passes ------------------------------------===//
 
 #include "nsacc/Explain/Remarks.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -50,13 +50,13 @@ void Remarks::listen(mlir::MLIRContext &context) {
   if (context.getRemarkEngine())
     return;
   mlir::remark::RemarkCategories categories;
-  // Of this project's passes; the pattern is for whole names.
+  // Remarks of this project's passes; the pattern matches whole names.
   categories.passed = categories.missed = categories.analysis =
       "(convert-)?nsa.*";
   auto streamer = std::make_unique<Streamer>(
       [this](Remark remark) { add(std::move(remark)); });
   auto policy = std::make_unique<mlir::remark::RemarkEmittingPolicyAll>();
-  // Fails for streamers to files that can't be opened.
+  // Fails only for streamers to files that can't be opened.
   (void)mlir::remark::enableOptimizationRemarks(context, std::move(streamer),
                                                 std::move(policy), categories);
 }

@@ -1,4 +1,4 @@
-//===- Roofline.cpp - What bounds programs, in one picture ----------------===//
+//===- Roofline.cpp - Roofline of programs as a picture -------------------===//
 
 #include "Numbers.h"
 #include "SVG.h"
@@ -74,8 +74,8 @@ void Axes::draw(SVG &picture) const {
   picture.addVerticalText(16, top + height / 2, "FLOP/s");
 }
 
-/// Whether what was measured is of these very sizes, in whatever order: those
-/// of about the same ones share a schedule.
+/// Whether the measured call had exactly these sizes, in any order: a schedule
+/// is shared by similar sizes.
 static bool isOfSameSizes(const Explanation &all) {
   auto list = [](llvm::StringRef text) {
     llvm::SmallVector<llvm::StringRef> sizes;
@@ -108,7 +108,7 @@ static std::vector<Dot> listDots(const Explanation &all) {
   return dots;
 }
 
-/// Operations for each exponential, of the program with the most time.
+/// Operations per exponential, for the program with the most time.
 static double findOperationsOfPair(const Explanation &all) {
   double found = 0, most = 0;
   for (const ProgramExplanation &program : all.programs)
@@ -120,7 +120,7 @@ static double findOperationsOfPair(const Explanation &all) {
 }
 
 namespace {
-/// A line that no dot is above: flat, or as steep as bytes of a second.
+/// An upper bound of dots: flat, or with the slope of memory bandwidth.
 struct Line {
   std::string style, name;
   double speed = 0, bytes = 0;
@@ -145,7 +145,8 @@ static std::vector<Line> listLines(const Explanation &all) {
   return lines;
 }
 
-/// A flat line begins where the memory's roof meets it.
+/// Draws ceilings. A flat line begins at its intersection with the memory's
+/// roof.
 static void drawCeilings(SVG &picture, const Axes &axes,
                          const std::vector<Line> &lines) {
   double highest = lines.front().speed;

@@ -29,7 +29,7 @@ std::string explain::escape(llvm::StringRef text) {
   return escaped;
 }
 
-/// A tenth of a pixel is seen by nobody.
+/// A tenth of a pixel isn't visible.
 static std::string spellLength(double number) {
   std::string text = formatv("{0:f1}", number).str();
   if (llvm::StringRef(text).ends_with(".0"))

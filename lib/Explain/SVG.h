@@ -14,14 +14,14 @@ struct Explanation;
 struct OpExplanation;
 struct TileMap;
 
-/// Text for HTML and SVG, in attributes, too.
+/// Escapes text for HTML and SVG, including attributes.
 std::string escape(llvm::StringRef text);
 
-/// A picture that grows and shrinks with the page. Colours are classes of the
-/// page's style.
+/// A picture that scales with the page. Colours are classes of the page's
+/// style.
 class SVG {
 public:
-  /// `label` says what it shows to those who don't see it.
+  /// `label` describes the picture for screen readers.
   SVG(double width, double height, llvm::StringRef label);
 
   void addRect(double x, double y, double width, double height,
@@ -42,14 +42,14 @@ private:
   std::string text;
 };
 
-/// A legend under a picture: a swatch's class, and what it means.
+/// A legend under a picture: a swatch's class, and its meaning.
 std::string
 makeLegend(const std::vector<std::pair<std::string, std::string>> &entries);
-/// A picture with its heading, legend and what it means.
+/// A picture with its heading, legend and description.
 std::string makeFigure(llvm::StringRef heading, const std::string &picture,
                        const std::string &legend, llvm::StringRef caption);
 
-/// Figures. Those of ops are empty where the op has nothing of the kind.
+/// Figures. The figure of an op is empty if the op has nothing to show.
 std::string drawTileMap(const OpExplanation &op);
 std::string drawTimeline(const OpExplanation &op,
                          const Explanation &explanation);

@@ -7,7 +7,7 @@
 using namespace nsacc;
 using namespace nsacc::explain;
 
-/// A line with a column for its heading.
+/// Prints a line, with a column for its heading.
 static void printLine(llvm::raw_ostream &os, llvm::StringRef heading,
                       llvm::StringRef text) {
   if (!text.empty())

@@ -1,4 +1,4 @@
-//===- TileMap.cpp - Tiles that a mask shows whole, in part or not --------===//
+//===- TileMap.cpp - Tiles that a mask shows fully or in part -------------===//
 
 #include "nsacc/Explain/TileMap.h"
 #include "nsacc/Tuning/CallRows.h"
@@ -14,7 +14,7 @@ namespace {
 using Keys = tuning::KeyRanges;
 using tuning::normalize;
 
-/// Counts of tiles, by state.
+/// Number of tiles of each state.
 struct Counts {
   double full = 0, touched = 0;
 
@@ -45,7 +45,7 @@ static Keys intersect(const Keys &lhs, const Keys &rhs) {
 
 namespace {
 
-/// What the queries of a tile see.
+/// The keys that the queries of a tile see.
 class TileRow {
 public:
   void add(Keys exact, Keys any) {
@@ -56,7 +56,7 @@ public:
     normalize(seenByAny);
   }
 
-  /// Of tiles with so many keys from `first` on and before `last`.
+  /// Counts tiles of `tileKeys` keys from `first` on and before `last`.
   Counts count(int64_t tileKeys, int64_t keys, int64_t first,
                int64_t last) const {
     Counts found;
@@ -82,15 +82,15 @@ private:
 
 } // namespace
 
-/// Of a tile, so many queries are looked at, at most: bounds of more follow
-/// from those of its first and last. There are fewer where tiles are many.
+/// The most queries of a tile that are looked at; with more, bounds follow from
+/// the first and last queries. Fewer if there are many tiles.
 static constexpr int64_t kMostQueries = 1024, kMostOfMany = 64;
 
-/// Of the rows of tiles that share cells, so many are looked at, at most.
+/// The most rows of tiles that are looked at among the rows that share cells.
 static constexpr int64_t kMostTileRows = 32;
 
-/// Of all batch rows and heads, about so many rows of tiles are looked at, of
-/// at most this many batch rows, and heads.
+/// About the number of rows of tiles that are looked at in all batch rows and
+/// heads, and the most batch rows, and heads.
 static constexpr int64_t kMostOfAll = 4096, kMostRows = 64;
 
 namespace {
@@ -106,7 +106,7 @@ public:
         rows(llvm::divideCeil(std::max<int64_t>(queries, 0), tileTokens)),
         columns(llvm::divideCeil(std::max<int64_t>(keys, 0), tileKeys)) {}
 
-  /// The tiles of some rows, which stand for all.
+  /// Counts the tiles of some rows, and scales the counts to all.
   Counts count(int64_t mostRows) const;
   /// Fills the cells.
   void draw(TileMap &map, int64_t most) const;
@@ -164,8 +164,8 @@ Counts TileGrid::count(int64_t mostRows) const {
   return found;
 }
 
-/// The cells that rows of tiles share. Those that are looked at are spread
-/// evenly from the first to the last.
+/// Draws the cells that rows of tiles share. The rows that are looked at are
+/// spread evenly from the first to the last.
 void TileGrid::drawRow(TileMap &map, int64_t begin, int64_t count) const {
   std::vector<Counts> counts(map.columns);
   int64_t looks = std::min(count, kMostTileRows);
@@ -173,7 +173,7 @@ void TileGrid::drawRow(TileMap &map, int64_t begin, int64_t count) const {
     return std::min(map.columnTiles, columns - column * map.columnTiles);
   };
   for (int64_t look = 0; look < looks; ++look) {
-    // count - 1 is below 2^40, and looks are few.
+    // count - 1 is below 2^40, and `looks` is small.
     int64_t row = looks > 1 ? begin + look * (count - 1) / (looks - 1) : begin;
     TileRow seen =
         lookAt(row, map.areCellsSampled ? kMostOfMany : kMostQueries);
@@ -208,7 +208,7 @@ void TileGrid::draw(TileMap &map, int64_t most) const {
   }
 }
 
-/// Which query heads a map of a key head is of.
+/// Sets the query heads that a map of a key head shows.
 static void setHeads(TileMap &map, const tuning::CallRows &rows, size_t group) {
   const auto &heads = rows.groups[group].heads;
   map.firstHead = heads.front().number;

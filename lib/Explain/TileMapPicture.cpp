@@ -1,4 +1,4 @@
-//===- TileMapPicture.cpp - Which tiles are full, partial and empty -------===//
+//===- TileMapPicture.cpp - Pictures of full, partial and empty tiles -----===//
 
 #include "Numbers.h"
 #include "SVG.h"
@@ -9,13 +9,13 @@ using namespace nsacc::explain;
 using llvm::formatv;
 
 namespace {
-/// Where the map stands in its picture.
+/// The map's position in its picture.
 struct Frame {
   static constexpr double left = 64, top = 8, right = 24, bottom = 44;
   double cellWidth, cellHeight, width, height;
 
   explicit Frame(const TileMap &map) {
-    // Maps of few rows, of decoding, stay as high as a finger.
+    // Maps with few rows, as in decoding, keep a minimum height.
     auto fit = [](int64_t count) {
       return std::clamp(
           384.0 / static_cast<double>(std::max<int64_t>(count, 1)), 4.0, 24.0);
@@ -40,7 +40,7 @@ static const char *getStyle(TileState state, bool isSelection) {
   llvm_unreachable("unknown state");
 }
 
-/// Cells of one state that stand side by side are one rectangle.
+/// Adjacent cells of one state are drawn as one rectangle.
 static void drawCells(SVG &picture, const TileMap &map, const Frame &frame) {
   picture.addRect(frame.left, frame.top, frame.width, frame.height, "empty");
   for (int64_t row = 0; row < map.rows; ++row)
@@ -99,7 +99,7 @@ std::string explain::drawTileMap(const OpExplanation &op) {
     return "";
   const TileMap &map = *op.map;
   Frame frame(map);
-  // A map of a single column keeps room for its words.
+  // A map of a single column leaves room for its labels.
   SVG picture(std::max(frame.left + frame.width + frame.right, 200.0),
               frame.top + frame.height + frame.bottom,
               "tiles of " + op.name + ": " + describeMap(map));

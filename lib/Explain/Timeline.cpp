@@ -1,4 +1,4 @@
-//===- Timeline.cpp - What the steps of a tile do at a time ---------------===//
+//===- Timeline.cpp - Timeline of a tile's steps --------------------------===//
 
 #include "Numbers.h"
 #include "SVG.h"
@@ -13,7 +13,7 @@ namespace {
 constexpr int kSteps = 3;
 constexpr double kLeft = 96, kWidth = 420, kTop = 8, kLane = 34, kBar = 24;
 
-/// When the parts of a step run, in cycles from its beginning.
+/// Start and end of the parts of a step, in cycles from its beginning.
 struct StepParts {
   explicit StepParts(const tuning::StepCycles &step, bool isGPU);
 
@@ -25,7 +25,8 @@ struct StepParts {
 StepParts::StepParts(const tuning::StepCycles &step, bool isGPU) {
   double longer = std::max(step.products, step.scores),
          shorter = std::min(step.products, step.scores);
-  // A core does one after the other; a GPU loads for the next step meanwhile.
+  // A core runs one part after the other; a GPU loads for the next step
+  // meanwhile.
   double begin = isGPU ? 0 : step.loads;
   double behind = begin + longer - (1 - step.exposed) * shorter;
   loads = {0, step.loads};
@@ -87,7 +88,7 @@ std::string explain::drawTimeline(const OpExplanation &op,
                                   const Explanation &explanation) {
   const tuning::Prediction::Op &predicted = op.predicted;
   const tuning::StepCycles &step = predicted.step;
-  // An importance that a top-k reads has the steps of that.
+  // An importance that a top-k reads is computed in the top-k's steps.
   if (predicted.steps <= 0 || step.all <= 0 || predicted.seconds <= 0)
     return "";
   bool isGPU = explanation.device.has_value();

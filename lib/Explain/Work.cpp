@@ -1,4 +1,4 @@
-//===- Work.cpp - Which program computes what -----------------------------===//
+//===- Work.cpp - Work of each program ------------------------------------===//
 
 #include "Numbers.h"
 #include "Parts.h"
@@ -11,7 +11,7 @@ using namespace nsacc::explain;
 
 namespace {
 
-/// Finds out which launched programs stand for which of a kernel's cut.
+/// Matches launched programs to the programs of a kernel's cut.
 class Roles {
 public:
   Roles(Explanation &explanation, const schedule::KernelChoice &choice,
@@ -20,8 +20,8 @@ public:
         mains(choice.cut.getPrograms().size()) {}
 
   void find();
-  /// The launched program that does most of a program's work; none where
-  /// nothing of it is launched.
+  /// The launched program that does most of a program's work; none if none of
+  /// its work is launched.
   std::optional<size_t> getMain(size_t program) const { return mains[program]; }
 
 private:
@@ -49,9 +49,9 @@ std::vector<size_t> Roles::listOps(size_t program) const {
   return ops;
 }
 
-/// The program of the cut that a launched one belongs to: of the same kind
-/// where there is one, else any that computes its ops; the last, which others
-/// prepare.
+/// The program of the cut that a launched one belongs to: of the same kind if
+/// there is one, else any that computes its ops. The last such program is
+/// taken: the others prepare it.
 std::optional<size_t> Roles::findCut(const TileProgram &tile) const {
   std::optional<size_t> same, other;
   for (auto [index, program] : llvm::enumerate(choice.cut.getPrograms())) {
@@ -73,9 +73,9 @@ void Roles::find() {
     if (!tile.exact.empty())
       exactOf[tile.exact] = tile.name;
   std::vector<std::optional<size_t>> cutOf(explanation.programs.size());
-  // States of tiles of keys and lists of parts of the blocks are most of the
-  // work; what merges them has its name. Of two ways that a plan has, one isn't
-  // taken.
+  // Partial states and candidate lists are most of the work; the program that
+  // merges them has the cut's name. If a plan has two alternatives, only one
+  // runs.
   auto rank = [&](const ProgramExplanation &program, const TileProgram &tile,
                   size_t cut) {
     if (isIdle(program))
@@ -115,7 +115,8 @@ void Roles::find() {
   }
 }
 
-/// Values of ops with schedules, and arguments, that an operand is made of.
+/// Values of ops with schedules, and arguments, that an operand is computed
+/// from.
 static void listSources(mlir::Value value,
                         llvm::SmallSetVector<mlir::Value, 8> &sources) {
   mlir::Operation *op = value.getDefiningOp();
@@ -129,7 +130,7 @@ static void listSources(mlir::Value value,
 
 namespace {
 
-/// Which tensors programs hand to each other and to the caller.
+/// The tensors that programs pass to each other and to the caller.
 class Traffic {
 public:
   Traffic(llvm::ArrayRef<schedule::Program> programs,
@@ -140,15 +141,15 @@ public:
       seenKeys[op.op] = found.predicted.seenKeys;
   }
 
-  /// Bytes of what a program reads and writes, each tensor once.
+  /// Bytes that a program reads and writes, each tensor once.
   double count(size_t program) const;
 
 private:
   bool isStored(mlir::Value value, mlir::Operation *maker,
                 size_t program) const;
 
-  /// Which share of an operand an op reads: keys and values that no query sees
-  /// needn't be.
+  /// The share of an operand that an op reads: keys and values that no query
+  /// sees aren't read.
   double getShare(mlir::Operation *op, mlir::Value operand) const;
 
   llvm::ArrayRef<schedule::Program> programs;
@@ -166,7 +167,7 @@ double Traffic::getShare(mlir::Operation *op, mlir::Value operand) const {
 }
 
 /// Whether the caller gets a value from this program, the last that computes
-/// it, or another program reads it in place of computing it.
+/// it, or another program reads it instead of computing it.
 bool Traffic::isStored(mlir::Value value, mlir::Operation *maker,
                        size_t program) const {
   auto computes = [&](const schedule::Program &each, mlir::Operation *op) {
@@ -214,8 +215,8 @@ void explain::addWork(Explanation &explanation, nsa::KernelOp kernel,
                       const std::vector<TileProgram> &tiles) {
   Roles roles(explanation, choice, tiles);
   roles.find();
-  // An op counts where it is computed last: others read what that leaves, or
-  // compute it again in passing.
+  // An op counts in the last program that computes it: other programs read its
+  // result, or recompute it on the way.
   std::vector<std::optional<size_t>> countedIn(choice.ops.size());
   auto programs = choice.cut.getPrograms();
   Traffic traffic(programs, sizes, explanation, choice);
