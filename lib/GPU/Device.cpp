@@ -1,4 +1,4 @@
-//===- Device.cpp - What GPUs have, and whose code they run ---------------===//
+//===- Device.cpp - Properties of GPUs, and the code they run -------------===//
 
 #include "nsacc/GPU/Device.h"
 #include "llvm/ADT/STLExtras.h"
@@ -14,7 +14,7 @@ struct Row {
   Capability capability;
   llvm::StringLiteral product;
   Limits limits;
-  /// None where nsacc has no code of its own for the architecture.
+  /// None if nsacc has no code specific to the architecture.
   std::optional<Code> code = {};
 };
 
@@ -29,8 +29,8 @@ static constexpr int64_t operator""_MiB(unsigned long long count) {
 }
 
 // Shared memory and registers: CUDA programming guide, "Compute Capabilities",
-// table of technical specifications. Multiprocessors and caches: what the
-// driver says of the product. A later architecture comes first.
+// table of technical specifications. Multiprocessors and caches: the driver's
+// values for the product. Later architectures come first.
 static constexpr Row kRows[] = {
     {"sm_120", {12, 0}, "RTX 5090", {99_KiB, 100_KiB, 64 << 10, 170, 96_MiB}},
     {"sm_100", {10, 0}, "B200", {227_KiB, 228_KiB, 64 << 10, 148, 126_MiB}},
@@ -61,12 +61,13 @@ namespace {
 struct Product {
   llvm::StringLiteral name;
   Capability capability;
-  /// Gigabytes of memory in a second; of several products, the most.
+  /// Memory bandwidth in GB/s; of several products with the name, the highest.
   double memory;
 };
 } // namespace
 
-// NVIDIA's table "CUDA GPU Compute Capability", and the products' data sheets.
+// Source: NVIDIA's table "CUDA GPU Compute Capability", and the products' data
+// sheets.
 static constexpr Product kProducts[] = {
     {"RTX 5090", {12, 0}, 1792},
     {"RTX 5080", {12, 0}, 960},
@@ -207,7 +208,7 @@ template <typename Predicate> static const Device *find(Predicate isIt) {
   return nullptr;
 }
 
-/// "a100sxm480gb" of "A100-SXM4-80GB"
+/// "a100sxm480gb" for "A100-SXM4-80GB"
 static std::string keepLetters(llvm::StringRef name) {
   std::string letters;
   for (char letter : name.lower())
@@ -216,7 +217,7 @@ static std::string keepLetters(llvm::StringRef name) {
   return letters;
 }
 
-/// Null for a name that tells none.
+/// Null if the name contains no product.
 static const Product *findNamed(llvm::StringRef name) {
   std::string letters = keepLetters(name);
   llvm::StringRef rest = letters;
@@ -243,7 +244,7 @@ bool Device::isOfKnownProduct() const {
   return findDevice(name) || (named && named->capability == capability);
 }
 
-/// Of a capability that no named device has, one of its generation.
+/// For a capability that no named device has, a product of its generation.
 static const Product &getProductOf(const Device &device) {
   if (const Product *named = findNamed(device.name);
       named && named->capability == device.capability)

@@ -12,12 +12,12 @@ using namespace nsacc::gpu;
 static constexpr llvm::StringLiteral kName = "name",
                                      kCapability = "compute_capability";
 
-/// Of a name; real ones have half of it.
+/// The longest name; real ones have half as many characters.
 static constexpr size_t kLongestName = 128;
 
 namespace {
 
-/// A limit's key, and the numbers that it may have: any real device's.
+/// A limit's key, and the range of its value, which contains any real device's.
 struct LimitKey {
   llvm::StringLiteral name;
   int64_t Limits::*field;
@@ -26,8 +26,8 @@ struct LimitKey {
 
 } // namespace
 
-// A block of any device may have 48 KiB, and multiprocessors of all that nsacc
-// compiles for have 64 Ki registers.
+// A block of any device may have 48 KiB, and every multiprocessor that nsacc
+// compiles for has 64 Ki registers.
 static constexpr LimitKey kLimits[] = {
     {"shared_bytes_per_block", &Limits::sharedBytesOfBlock, 48 << 10, 16 << 20},
     {"shared_bytes_per_multiprocessor", &Limits::sharedBytesOfMultiprocessor,
@@ -72,7 +72,7 @@ private:
 
 } // namespace
 
-/// Says what stands at a key, or that nothing does.
+/// An error that says which value a key has, or that it is missing.
 llvm::Error Reader::reject(llvm::StringRef key,
                            const llvm::Twine &expected) const {
   const llvm::json::Value *value = object.get(key);

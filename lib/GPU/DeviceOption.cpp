@@ -41,7 +41,7 @@ bool llvm::cl::parser<DeviceOption>::parse(llvm::cl::Option &option,
   if (!text.contains(':'))
     return option.error("'" + text +
                         "' is neither a device's name, as sm_90a, nor JSON");
-  // A pipeline takes the outer braces away.
+  // A pipeline strips the outer braces.
   std::string object =
       text.starts_with("{") ? text.str() : ("{" + text + "}").str();
   llvm::Expected<Device> read = parseDevice(object, "the device");

@@ -1,4 +1,4 @@
-//===- RaggedTables.cpp - Dense tables that ragged rows read --------------===//
+//===- RaggedTables.cpp - Dense tables read by ragged rows ----------------===//
 
 #include "RaggedTables.h"
 #include "NSA/Analysis/AssertionNeed.h"
@@ -32,8 +32,8 @@ forEachClause(Operation *op,
     visit(topk.getMask(), ScalarPlaces::get(topk));
 }
 
-/// The tokens among which an index counts, as in j, t, i - 1 and start(j);
-/// empty for other indices.
+/// The dimension of the tokens that an index counts, as in j, t, i - 1 and
+/// start(j); empty for other indices.
 static std::string getCountedTokens(Value index, const ScalarPlaces &places) {
   auto takeConstant = [&](auto... kinds) {
     Operation *op = index.getDefiningOp();
@@ -51,7 +51,7 @@ static std::string getCountedTokens(Value index, const ScalarPlaces &places) {
   Attribute keys = places.keyDim ? places.keyDim : places.positionDim;
   if (index == places.position)
     return keys ? nsa::getTokenDim(keys).str() : "";
-  // Windows and blocks are counted apart from their tokens.
+  // Windows and blocks have other indices than their tokens.
   bool isStart = takeConstant(arith::MulIOp());
   while (isStart && takeConstant(arith::AddIOp(), arith::SubIOp()))
     ;

@@ -1,4 +1,4 @@
-//===- RaggedTables.h - Dense tables that ragged rows read ------*- C++ -*-===//
+//===- RaggedTables.h - Dense tables read by ragged rows --------*- C++ -*-===//
 
 #ifndef NSACC_LIB_SIGNATURE_RAGGEDTABLES_H
 #define NSACC_LIB_SIGNATURE_RAGGEDTABLES_H
@@ -13,7 +13,7 @@ struct RaggedTables {
   std::vector<PositionTable> positions;
 };
 
-/// Finds them in a ragged kernel; others have none.
+/// Finds the tables of a ragged kernel; other kernels have none.
 RaggedTables findRaggedTables(nsa::KernelOp kernel);
 
 } // namespace nsacc

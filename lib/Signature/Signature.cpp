@@ -74,7 +74,7 @@ static DType convertElementType(Type type) {
   return DType::F32;
 }
 
-/// With the dimensions as callers order them.
+/// An argument with its dimensions in the caller's order.
 static Argument convertArgument(std::string name, Type type,
                                 ArrayRef<int64_t> order) {
   auto tensor = cast<nsa::NamedTensorType>(type);
@@ -107,7 +107,7 @@ static std::string printParameter(Attribute value) {
   return printed;
 }
 
-/// The query heads of `op` are a multiple of the heads of its keys.
+/// The query heads of `op` must be a multiple of the heads of its keys.
 static std::optional<Multiple> getHeadMultiple(nsa::ScoringOpInterface op) {
   auto query = cast<nsa::NamedTensorType>(op.getQuery().getType());
   auto key = cast<nsa::NamedTensorType>(op.getKey().getType());
@@ -119,7 +119,7 @@ static std::optional<Multiple> getHeadMultiple(nsa::ScoringOpInterface op) {
   return Multiple{convertDim(queryHeads), convertDim(keyHeads)};
 }
 
-/// The heads that share a selection divide the heads of the importance.
+/// The heads that share a selection must divide the heads of the importance.
 static std::optional<Multiple> getSharingMultiple(nsa::TopKOp op) {
   auto importance = cast<nsa::NamedTensorType>(op.getImportance().getType());
   Attribute heads = importance.getDims()[importance.getRank() - 2];
@@ -151,7 +151,7 @@ static std::vector<Multiple> getMultiples(nsa::KernelOp kernel) {
   return multiples;
 }
 
-/// Of attentions whose selection was handed in for groups of tokens, or as
+/// Groups of attentions whose selection is an input for groups of tokens, or
 /// lists with offsets.
 static std::vector<TokenGroups> getTokenGroups(nsa::KernelOp kernel) {
   std::vector<TokenGroups> found;
@@ -210,7 +210,8 @@ static bool isCausal(nsa::ScoringOpInterface op) {
          });
 }
 
-/// Ragged rows have tokens of their own, and nothing of the kind.
+/// The dimensions of attentions. Ragged rows have none, since their tokens are
+/// packed.
 static std::vector<AttentionDims> getAttentions(nsa::KernelOp kernel) {
   std::vector<AttentionDims> attentions;
   kernel.walk([&](nsa::ScoringOpInterface op) {
@@ -237,7 +238,7 @@ static std::vector<AttentionDims> getAttentions(nsa::KernelOp kernel) {
   return attentions;
 }
 
-/// What the selections and counts that are handed in may hold.
+/// Sets the values that selections and counts may have as inputs.
 static void findDomains(nsa::KernelOp kernel, std::vector<Argument> &inputs) {
   auto setDomain = [&](Value value, const Domain &domain) {
     auto argument = dyn_cast_if_present<BlockArgument>(value);
@@ -272,7 +273,7 @@ static void findDomains(nsa::KernelOp kernel, std::vector<Argument> &inputs) {
   });
 }
 
-/// Marked heads come with an order of the tensor's dimensions.
+/// Whether heads are marked: then tensors have an order of their dimensions.
 static bool marksHeads(nsa::KernelOp kernel) {
   auto hasOrder = [](std::optional<ArrayAttr> attributes) {
     return attributes && llvm::any_of(*attributes, [](Attribute each) {

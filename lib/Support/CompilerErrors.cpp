@@ -16,7 +16,7 @@ char FatalError::ID = 0;
 
 namespace {
 
-/// Where a thread goes on after a fatal error.
+/// The place where a thread continues after a fatal error.
 struct Recovery {
   std::jmp_buf place;
   std::string message;
@@ -27,7 +27,7 @@ struct Recovery {
 
 static thread_local Recovery *innermost = nullptr;
 
-/// Outside of catchFatalErrors this returns, and LLVM ends the process.
+/// Returns if the thread isn't in catchFatalErrors; then LLVM ends the process.
 static void handleFatalError(void *, const char *reason, bool) {
   if (!innermost) {
     reportInternalError(reason);
@@ -35,7 +35,7 @@ static void handleFatalError(void *, const char *reason, bool) {
   }
   innermost->message = reason;
 #if LLVM_ADDRESS_SANITIZER_BUILD
-  // The jump passes by the destructor of LLVM's string.
+  // The jump skips the destructor of LLVM's string.
   __lsan_ignore_object(reason);
 #endif
   std::longjmp(innermost->place, 1);

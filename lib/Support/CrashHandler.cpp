@@ -17,8 +17,8 @@
 
 using namespace nsacc;
 
-/// Everything is laid out beforehand: a signal handler may only call open,
-/// write and their like.
+/// Everything is prepared in advance: a signal handler may only call open,
+/// write and similar functions.
 struct ReproducerScope::State {
   std::string directory, path, contents;
   const State *outer = nullptr;

@@ -1,4 +1,4 @@
-//===- DiskCache.cpp - Results that processes share by files --------------===//
+//===- DiskCache.cpp - Results in files, shared by processes --------------===//
 
 #include "nsacc/Support/DiskCache.h"
 #include "nsacc/Support/Files.h"
@@ -34,13 +34,13 @@ std::optional<CacheMode> nsacc::findCacheMode(StringRef name) {
 // Files
 //===----------------------------------------------------------------------===//
 
-/// The prefix by which pruneCache knows a cache's files.
+/// The prefix by which pruneCache recognizes a cache's files.
 static constexpr StringLiteral kPrefix = "llvmcache-";
 static constexpr StringLiteral kMagic = "nsacc-cache-0001";
 
 namespace {
 
-/// What a file begins with; key and value follow.
+/// The beginning of a file; key and value follow.
 struct Head {
   char magic[16];
   support::ulittle64_t keyBytes, valueBytes;
@@ -72,7 +72,7 @@ static void write(raw_ostream &os, StringRef key, StringRef value) {
   os << key << value;
 }
 
-/// None where the file isn't whole.
+/// None if the file isn't complete.
 static std::optional<Contents> read(StringRef file) {
   if (file.size() < sizeof(Head))
     return std::nullopt;
@@ -92,14 +92,15 @@ static std::optional<Contents> read(StringRef file) {
 
 /// Opens a file, which counts as a use of it if `isUse`.
 static ErrorOr<std::unique_ptr<MemoryBuffer>> open(StringRef path, bool isUse) {
-  // What isn't a file may never end, and no file of ours is so large.
+  // Other kinds of files may never end, and a cache's files aren't that large.
   constexpr uint64_t most = uint64_t{1} << 30;
   fs::file_status status;
   if (std::error_code error = fs::status(path, status))
     return error;
   if (status.type() != fs::file_type::regular_file || status.getSize() > most)
     return std::make_error_code(std::errc::invalid_argument);
-  // Not where access times are off, or only brought up to date each day.
+  // Has no effect if access times are off, or if they are updated once a day
+  // only.
   Expected<fs::file_t> file =
       fs::openNativeFileForRead(path, isUse ? fs::OF_UpdateAtime : fs::OF_None);
   if (!file)
@@ -110,7 +111,7 @@ static ErrorOr<std::unique_ptr<MemoryBuffer>> open(StringRef path, bool isUse) {
   return buffer;
 }
 
-/// Whether a writer was killed that wrote it: that takes far less than an hour.
+/// Whether a killed writer left the file: writing takes far less than an hour.
 static bool isLeft(StringRef path) {
   constexpr std::chrono::hours least(1);
   fs::file_status status;
@@ -120,7 +121,7 @@ static bool isLeft(StringRef path) {
              least;
 }
 
-/// Once in a process; what can't be removed stays.
+/// Removes such files, once in a process; errors are ignored.
 static void removeLeft(StringRef folder) {
   static std::mutex mutex;
   static std::set<std::string> cleaned;
@@ -143,10 +144,10 @@ static void removeLeft(StringRef folder) {
 DiskCache::DiskCache(CacheOptions options, Warn warn)
     : options(std::move(options)), tell(std::move(warn)) {}
 
-/// Each program has a cache of its own; a folder that can't be written is the
-/// same one for all.
+/// Warns once in a process, since each program has a separate cache, but all
+/// have the same folder.
 void DiskCache::warn(const Twine &message) const {
-  // Who isn't told leaves it to others.
+  // Without a receiver, another cache may warn.
   if (!tell)
     return;
   static std::mutex mutex;
@@ -171,16 +172,17 @@ std::string DiskCache::getPath(StringRef key) const {
   return std::string(path);
 }
 
-/// Whether everybody can put another folder in this one's place.
+/// Whether any user can replace this folder by another one.
 static bool isReplaceable(StringRef folder) {
   fs::file_status status;
   if (fs::status(sys::path::parent_path(folder), status))
-    return false; // it isn't there, or it is "/"
+    return false; // it doesn't exist, or it is "/"
   return (status.permissions() & fs::perms::others_write) &&
          !(status.permissions() & fs::perms::sticky_bit);
 }
 
-/// Whoever can write to the folder decides what code runs.
+/// Whether only trusted users can write to the folder: its files are code that
+/// runs.
 bool DiskCache::isSafe() const {
   SmallString<128> folder(options.folder);
   fs::make_absolute(folder);

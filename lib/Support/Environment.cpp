@@ -99,8 +99,8 @@ llvm::Expected<CacheOptions> nsacc::lookupCache() {
     return options;
   }
   llvm::SmallString<128> folder;
-  // Relative ones are to be ignored (XDG base directories), and make a cache
-  // of each folder that a process runs in.
+  // Relative paths must be ignored (XDG base directories): they would make a
+  // cache in each folder that a process runs in.
   if (llvm::sys::path::cache_directory(folder) &&
       llvm::sys::path::is_absolute(folder)) {
     llvm::sys::path::append(folder, "nsacc");

@@ -1,4 +1,4 @@
-//===- Files.cpp - Files that others name ---------------------------------===//
+//===- Files.cpp - Files that users name ----------------------------------===//
 
 #include "nsacc/Support/Files.h"
 #include "llvm/ADT/SmallString.h"
@@ -15,7 +15,8 @@ llvm::Error nsacc::refuseDevice(llvm::StringRef path, llvm::StringRef what) {
   return llvm::createStringError("'" + path + "' is a device, not " + what);
 }
 
-/// Writes and closes; an error left in the stream would end the process.
+/// Writes and closes. The stream's error must be cleared: it would end the
+/// process.
 static std::error_code
 writeAndClose(int descriptor,
               llvm::function_ref<void(llvm::raw_ostream &)> write) {

@@ -1,4 +1,4 @@
-//===- JSON.cpp - JSON that others wrote ----------------------------------===//
+//===- JSON.cpp - JSON of other programs ----------------------------------===//
 
 #include "nsacc/Support/JSON.h"
 #include "llvm/ADT/StringExtras.h"
@@ -9,8 +9,8 @@ namespace json = llvm::json;
 
 namespace {
 
-/// Looks at brackets and keys, and leaves all else to the parser. Keeps its own
-/// stack.
+/// Checks brackets and keys, and leaves the rest to the parser. Uses a stack on
+/// the heap.
 class Scanner {
 public:
   explicit Scanner(llvm::StringRef text) : text(text) {}
@@ -48,14 +48,14 @@ private:
     return llvm::Error::success();
   }
 
-  /// To behind the closing quote.
+  /// Skips past the closing quote.
   void skipString() {
     while (at < text.size() && text[at] != '"')
       at += text[at] == '\\' ? 2 : 1;
     at = std::min(at + 1, text.size());
   }
 
-  /// Strings in front of a colon are keys.
+  /// Strings before a colon are keys.
   llvm::Error checkKey(size_t begin) {
     llvm::StringRef spelled = text.slice(begin, at);
     if (!text.drop_front(at).ltrim(" \t\r\n").starts_with(":") ||
@@ -75,7 +75,7 @@ private:
                     "' stands twice in an object: leave out one of them");
   }
 
-  /// As the parser says where: "[line:column, byte=offset]".
+  /// Gives the place as the parser does: "[line:column, byte=offset]".
   llvm::Error fail(size_t where, const llvm::Twine &what) const {
     llvm::StringRef before = text.take_front(where);
     size_t line = before.count('\n') + 1;
@@ -87,7 +87,7 @@ private:
 
   llvm::StringRef text;
   size_t at = 0;
-  std::vector<llvm::StringSet<>> levels; ///< keys of the objects around
+  std::vector<llvm::StringSet<>> levels; ///< keys of each enclosing object
 };
 
 } // namespace

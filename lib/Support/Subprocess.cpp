@@ -1,4 +1,4 @@
-//===- Subprocess.cpp - Programs beside this process ----------------------===//
+//===- Subprocess.cpp - Child processes -----------------------------------===//
 
 #include "nsacc/Support/Subprocess.h"
 #include "llvm/Support/Program.h"

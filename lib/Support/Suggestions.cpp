@@ -1,4 +1,4 @@
-//===- Suggestions.cpp - What an unknown name may mean --------------------===//
+//===- Suggestions.cpp - Suggestions for unknown names --------------------===//
 
 #include "nsacc/Support/Suggestions.h"
 #include "llvm/ADT/STLExtras.h"
@@ -26,7 +26,7 @@ StringRef nsacc::findNearest(StringRef unknown, ArrayRef<StringRef> known) {
     if (candidate.equals_insensitive(unknown))
       distance = 0;
     else if (distance == 2 && sameLetters(candidate, unknown))
-      distance = 1; // two letters changed places
+      distance = 1; // two letters are swapped
     if (distance < near && distance < candidate.size()) {
       near = distance;
       nearest = candidate;
@@ -46,7 +46,7 @@ std::string nsacc::quoteList(ArrayRef<std::string> names) {
 }
 
 StringRef nsacc::findStorageType(StringRef name) {
-  // A module in front.
+  // Drops a module's name.
   name = name.substr(name.rfind('.') + 1);
   return StringSwitch<StringRef>(name)
       .CasesLower({"bf16", "bfloat16", "bfloat"}, "bf16")

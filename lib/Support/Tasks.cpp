@@ -1,4 +1,4 @@
-//===- Tasks.cpp - Compiling side by side ---------------------------------===//
+//===- Tasks.cpp - Compiling in parallel ----------------------------------===//
 
 #include "nsacc/Support/Tasks.h"
 #include "nsacc/Support/CompilerErrors.h"
@@ -29,7 +29,7 @@ void Tasks::run(Task &task) {
   llvm::scope_exit count([&] { ++numDone; });
   if (task.place > firstFailed)
     return;
-  // Recovery from fatal errors is each thread's own.
+  // Each thread recovers from fatal errors by itself.
   task.error = catchFatalErrors(task.work);
   if (!task.error)
     return;

@@ -59,7 +59,7 @@ Difference nsacc::compare(const Tensor &result, const Tensor &reference) {
   difference.elements = values.size();
   double squares = 0, referenceSquares = 0;
   for (size_t i = 0; i < values.size(); ++i) {
-    // What the result's type can't hold is infinite there.
+    // Values that the result's type can't hold are infinite in it.
     if (std::isinf(roundTo(result.getDType(), expected[i])))
       expected[i] = roundTo(result.getDType(), expected[i]);
     if (values[i] == expected[i] ||

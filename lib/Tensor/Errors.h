@@ -8,7 +8,7 @@
 
 namespace nsacc {
 
-/// An error whose message is that of llvm::formatv.
+/// An error with a message formatted by llvm::formatv.
 template <typename... Args>
 llvm::Error makeError(const char *format, Args &&...args) {
   return llvm::createStringError(

@@ -20,7 +20,7 @@ static std::string spell(SizeSyntax syntax, llvm::StringRef name,
   return ((isFlag ? "--dims " + name + "=" : "'" + name + "': ") + value).str();
 }
 
-/// "--dims T" or "'T'": where a size was given.
+/// "--dims T" or "'T'": the place where a size was given.
 static std::string spellPlace(SizeSyntax syntax, llvm::StringRef name) {
   return syntax == SizeSyntax::Flags ? "--dims " + name.str()
                                      : quoteList({name.str()});
@@ -116,7 +116,7 @@ llvm::Error GivenSizes::addRows(llvm::StringRef name,
     llvm::Expected<int64_t> length = parse(name, text);
     if (!length)
       return length.takeError();
-    // A few sizes can't leave the range of 64 bits, but many could.
+    // Sums of a few sizes fit 64 bits, but many could overflow.
     offsets.push_back(std::min(offsets.back() + *length, kLargestSize));
   }
   std::string place = spellPlace(syntax, name);
@@ -172,7 +172,7 @@ llvm::Expected<DimSizes> nsacc::bindAllSizes(const Signature &signature,
                      "nothing tells the size of " + quoteList(missing) +
                          ", and " + what + " is of one call's sizes",
                      askFor(missing, NamedDims(signature), syntax));
-  // What other dimensions need, as the rows of offsets.
+  // Sizes that other dimensions need, as the rows of offsets.
   for (const Argument &input : signature.inputs)
     if (auto shape = getShape(input, *bound); !shape)
       return shape.takeError();

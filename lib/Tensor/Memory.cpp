@@ -22,7 +22,7 @@ llvm::Error nsacc::checkMemory(const Signature &signature,
     for (const Argument &argument : *arguments) {
       llvm::Expected<std::vector<int64_t>> shape = getShape(argument, sizes);
       if (!shape) {
-        // A name that results alone have stands for what the program computes.
+        // If only results have the name, the program computes its size.
         if (arguments == &signature.inputs)
           return shape.takeError();
         llvm::consumeError(shape.takeError());

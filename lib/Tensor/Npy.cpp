@@ -26,7 +26,7 @@ struct Header {
   std::vector<int64_t> shape;
 };
 
-/// Parses the Python dictionary that the format calls for: the keys 'descr',
+/// Parses the Python dictionary that the format requires: the keys 'descr',
 /// 'fortran_order' and 'shape', each once, with literals as values.
 class HeaderParser {
 public:
@@ -214,7 +214,7 @@ splitFile(llvm::StringRef bytes) {
 static std::optional<int64_t> countBytes(DType dtype,
                                          llvm::ArrayRef<int64_t> shape) {
   std::optional<int64_t> bytes = getSize(dtype);
-  // A zero anywhere makes the tensor empty, but not its strides.
+  // A size of zero makes the tensor empty, but its strides must still fit.
   for (int64_t size : shape)
     if (bytes)
       bytes = llvm::checkedMul(*bytes, std::max<int64_t>(size, 1));

@@ -37,14 +37,14 @@ double RandomStream::drawNormal(uint64_t index) const {
   for (int part = 0; part < 3; ++part)
     for (uint64_t bits = draw(3 * index + part), i = 0; i < 4; ++i, bits >>= 16)
       sum += bits & 0xffff;
-  // Twelve halves are 6, twelve means of the parts 6 * 2^16.
+  // Twelve halves are 6, and the mean of twelve parts is 6 * 2^16.
   return double(sum + 6 - 6 * 65536) / 65536;
 }
 
 double RandomStream::drawUniform(uint64_t index, double low,
                                  double high) const {
   double part = double(draw(index) >> 11) * 0x1p-53;
-  // Without a difference of the ends, which may be infinite.
+  // Avoids the difference of the ends, which may be infinite.
   return std::clamp(low * (1 - part) + high * part, low, high);
 }
 
@@ -65,16 +65,16 @@ static int64_t countElements(llvm::ArrayRef<int64_t> shape) {
 }
 
 namespace {
-/// What a list of one token, or of neighbouring ones, is drawn from.
+/// The blocks that a list of one token, or of neighbouring ones, is drawn from.
 struct ListPlace {
-  /// Blocks that it may name: the own row's where rows are ragged.
+  /// Number of blocks that it may contain: of its batch row if rows are ragged.
   int64_t blocks;
   /// The first list of its run.
   int64_t run;
 };
 } // namespace
 
-/// For each index of dimension `tokens` of a selection.
+/// One for each index of dimension `tokens` of a selection.
 static std::vector<ListPlace> placeLists(const Argument &argument,
                                          size_t tokens, const DimSizes &sizes,
                                          int64_t size, const ListStyle &style) {
@@ -123,7 +123,7 @@ static void drawBlocks(const RandomStream &random, uint64_t counter,
   std::copy_n(blocks.begin(), taken, row.begin());
 }
 
-/// Puts some of the blocks of another list in place of own ones.
+/// Replaces some of a list's blocks by blocks of another list.
 static void agree(const RandomStream &random, uint64_t counter,
                   double agreement, llvm::ArrayRef<int64_t> other,
                   int64_t count, llvm::MutableArrayRef<int64_t> row) {
@@ -134,7 +134,7 @@ static void agree(const RandomStream &random, uint64_t counter,
       kept.push_back(block);
   size_t taken = llvm::count_if(row, [](int64_t block) { return block >= 0; });
   for (size_t i = 0; i < taken && kept.size() < taken; ++i) {
-    // Own ones in an order that has nothing to do with their places.
+    // Replaces blocks in an order that is unrelated to their positions.
     int64_t block = row[(i * 7919 + counter) % taken];
     if (!llvm::is_contained(kept, block))
       kept.push_back(block);
@@ -180,7 +180,7 @@ static std::vector<int64_t> makeSelection(const Argument &argument,
   return values;
 }
 
-/// Bounds of lists of 0 to `high` entries, as far as there are any, in each
+/// Bounds of lists of 0 to `high` entries, as long as entries are left, in each
 /// batch row and for each index of the dimensions around `rows`.
 static std::vector<int64_t> makeOffsets(const Argument &argument,
                                         llvm::ArrayRef<int64_t> shape,
@@ -193,7 +193,7 @@ static std::vector<int64_t> makeOffsets(const Argument &argument,
       argument.dims.begin();
   int64_t elements = countElements(shape);
   int64_t stride = countElements(shape.drop_front(place + 1));
-  // Where batch rows start among the offsets, and how many entries each has.
+  // The first offset of each batch row, and its number of entries.
   std::vector<int64_t> starts = {0}, entries = {sizes.sizes.lookup(domain.of)};
   auto rows = sizes.offsets.find(domain.rows),
        of = sizes.offsets.find(domain.of);

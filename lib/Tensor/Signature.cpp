@@ -92,8 +92,7 @@ static std::optional<int64_t> findSize(const DimSizes &sizes,
 }
 
 /// Applies `size` to each row of a ragged dimension and adds the results, or
-/// takes the largest where the rows aren't packed. A dense dimension is one
-/// row.
+/// takes the largest if the rows aren't packed. A dense dimension is one row.
 template <typename Fn>
 static std::optional<int64_t> sizeOverRows(const DimSizes &sizes,
                                            llvm::StringRef name, bool packed,
@@ -143,7 +142,7 @@ static std::optional<int64_t> getDimSize(const Dim &dim,
 
 llvm::Expected<std::vector<int64_t>> nsacc::getShape(const Argument &argument,
                                                      const DimSizes &sizes) {
-  // Bytes of any tensor fit into int64 with room to spare.
+  // Any tensor's number of bytes fits int64 with room to spare.
   constexpr int64_t mostElements = int64_t(1) << 56;
   std::vector<int64_t> shape;
   int64_t elements = 1;
@@ -309,7 +308,7 @@ llvm::Error Binder::checkShape(const Argument &argument,
   return llvm::Error::success();
 }
 
-/// Where tokens would do as heads, these most likely stand in front of them.
+/// If the tokens would fit as heads, the heads probably come before them.
 std::string Binder::suggestOrder(const Multiple &multiple) const {
   for (const AttentionDims &each : signature.attentions) {
     if (each.queryHeads != multiple.multiple.name ||
@@ -397,7 +396,7 @@ llvm::Error Binder::checkBlockScores(const BlockScores &scores) const {
                    scores.blocks.block);
 }
 
-/// The number of batch rows, which has no other name.
+/// Binds the number of batch rows, which has no name.
 llvm::Error Binder::bindRows(const RowTable &table) {
   if (!result.batchRows)
     return llvm::Error::success();
@@ -469,7 +468,7 @@ nsacc::bindKnownDimensions(const Signature &signature,
 
 //===-- Odd sizes ---------------------------------------------------------===//
 
-/// Whether heads stand in front of tokens somewhere.
+/// Whether a tensor has heads before tokens.
 static bool isHeadsFirst(const Signature &signature,
                          const AttentionDims &attention) {
   return llvm::any_of(signature.inputs, [&](const Argument &input) {
@@ -482,17 +481,16 @@ static bool isHeadsFirst(const Signature &signature,
   });
 }
 
-/// No model that we know has more than 128 key heads, nor 64 of them where more
-/// queries than keys meet.
+/// No model that we know has more than 128 key heads, or 64 of them with more
+/// queries than keys.
 static bool areHeadsOdd(int64_t queries, int64_t keys, int64_t heads) {
   constexpr int64_t mostHeads = 128, manyHeads = 64;
   int64_t many = queries > keys && keys > 0 ? manyHeads : mostHeads + 1;
   return heads >= many && heads > std::max(queries, keys);
 }
 
-/// First experiments have some heads and more tokens, each as its own only
-/// context. Models with so many key heads are few, and their prompts seldom so
-/// short.
+/// First experiments have some heads and more tokens, and no earlier context.
+/// Few models have so many key heads, and their prompts are seldom so short.
 static bool isExperiment(int64_t queries, int64_t keys, int64_t heads) {
   constexpr int64_t usualHeads = 32;
   return queries == keys && keys > 1 && heads > usualHeads && heads >= 2 * keys;
@@ -509,7 +507,7 @@ static std::string askForOrder(const Signature &signature,
   question += llvm::formatv(" Those of torch, with heads in front of tokens, "
                             "are declared as [.., heads {0}, {1}, ..]",
                             heads, tokens);
-  // A program that marks them isn't asked again.
+  // Marking the heads silences this warning, so the message says how.
   if (mayBeMeant)
     question += llvm::formatv(", others, so that nothing asks, as [.., {1}, "
                               "heads {0}, ..]",
@@ -530,7 +528,7 @@ static bool hasManyRows(llvm::ArrayRef<int64_t> offsets) {
   return false;
 }
 
-/// A table that has as many entries as there are packed tokens.
+/// Warns of a table that has as many entries as there are packed tokens.
 static std::string describePackedTable(const Signature &signature,
                                        const DimSizes &sizes) {
   for (const PositionTable &table : signature.positionTables) {

@@ -9,7 +9,7 @@
 using namespace nsacc;
 namespace json = llvm::json;
 
-// What isn't there is what it is at first; fields of other versions are
+// Missing fields keep their default values; fields of other versions are
 // ignored.
 
 //===----------------------------------------------------------------------===//
@@ -39,7 +39,7 @@ static bool readKind(const json::Value &value,
   return true;
 }
 
-/// Fields of an object of which each may be missing.
+/// Fields of an object, each of which may be missing.
 namespace {
 class Fields {
 public:
@@ -87,7 +87,8 @@ static json::Value toJSON(const Dim &dim) {
                       {"ragged", dim.ragged}};
 }
 
-/// Windows and blocks, by which sizes are divided, have a length.
+/// Whether windows and blocks have a positive length, since sizes are divided
+/// by it.
 static bool hasLengths(const Dim &dim) {
   switch (dim.kind) {
   case Dim::Kind::Pool:
@@ -304,7 +305,7 @@ static bool isName(llvm::StringRef name) {
          llvm::all_of(name, isPart);
 }
 
-/// Inputs and results are told apart by their names.
+/// Whether inputs and results have names, which distinguish them.
 static bool haveNames(const Signature &signature) {
   llvm::StringSet<> known;
   auto isNew = [&](const Argument &argument) {

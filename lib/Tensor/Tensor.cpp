@@ -72,8 +72,8 @@ namespace {
 /// A binary floating-point format narrower than f64.
 struct Format {
   int fractionBits;
-  int minExponent; ///< of normal numbers
-  double largest;  ///< finite
+  int minExponent; ///< for normal numbers
+  double largest;  ///< largest finite number
 };
 } // namespace
 
@@ -98,7 +98,8 @@ static double roundToFormat(const Format &format, double value) {
   return rounded;
 }
 
-/// The nearest integer, ties to even; what lies outside saturates, NaN is 0.
+/// The nearest integer, ties to even; values outside of the range saturate, NaN
+/// is 0.
 template <typename T> static T roundToInteger(double value) {
   if (std::isnan(value))
     return 0;
@@ -147,7 +148,7 @@ double nsacc::getLargest(DType dtype) {
 static uint16_t encodeBFloat(double value) {
   auto bits =
       std::bit_cast<uint32_t>(float(roundToFormat(bfloatFormat, value)));
-  // The fraction of a NaN may lie in the lower bits alone.
+  // A NaN's fraction may be in the lower bits alone.
   return bits >> 16 | (std::isnan(value) ? 0x40 : 0);
 }
 
@@ -335,7 +336,7 @@ Tensor Tensor::toContiguous() const {
   return copy;
 }
 
-/// Copies dimension `dim` and all behind it.
+/// Copies dimension `dim` and all later ones.
 static void copyFrom(const Tensor &from, const Tensor &to, size_t dim,
                      const char *source, char *target) {
   int64_t size = getSize(to.getDType());
