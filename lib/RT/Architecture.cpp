@@ -1,4 +1,4 @@
-//===- Architecture.cpp - Which code runs on which device -----------------===//
+//===- Architecture.cpp - Devices that code runs on -----------------------===//
 
 #include "Kernels.h"
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 /// "sm_90a" as 9, 0 and true.
 struct Architecture {
   int major = 0, minor = 0;
-  /// Made for this capability and no other.
+  /// Runs on this capability only.
   bool isSpecific = false;
 };
 

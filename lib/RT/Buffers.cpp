@@ -105,8 +105,8 @@ static void bindStrides(const Parameter &parameter,
   }
 }
 
-/// The bytes between a tensor's first element and its others have to be numbers
-/// of 64 bits.
+/// Fails unless the distance in bytes from a tensor's first element to each
+/// other element fits 64 bits.
 static void checkReach(const Parameter &parameter, const Buffer &buffer) {
   int64_t reach = 0;
   for (uint32_t dim = 0; dim < buffer.rank; ++dim) {
@@ -121,7 +121,7 @@ static void checkReach(const Parameter &parameter, const Buffer &buffer) {
 }
 
 namespace {
-/// Looks for two elements of a tensor at one place.
+/// Looks for two elements of a tensor at the same address.
 class SharedPlace {
 public:
   explicit SharedPlace(const Buffer &buffer) {
@@ -137,7 +137,8 @@ public:
     }
   }
 
-  /// What isn't found within so many steps is the caller's business.
+  /// Whether there are two. The search ends after a number of steps; tensors
+  /// that take more are the caller's responsibility.
   bool isThere() { return !isNested && isThere(count, 0, /*isSame=*/true); }
 
 private:
@@ -146,8 +147,8 @@ private:
     auto operator<=>(const Dim &) const = default;
   };
 
-  /// Whether steps along the first `end` dimensions come to `rest`; none of
-  /// them, if so far there were none, is no other element.
+  /// Whether steps along the first `end` dimensions add up to `rest`. `isSame`:
+  /// so far no step was taken; without any step it is the same element.
   bool isThere(uint32_t end, int64_t rest, bool isSame) {
     if (--steps < 0 || end == 0)
       return steps >= 0 && rest == 0 && !isSame;
@@ -169,7 +170,7 @@ private:
   }
 
   std::array<Dim, kMaxRank> dims;
-  /// How far elements of the dimensions in front are apart.
+  /// The largest distance of elements along the dimensions before.
   std::array<int64_t, kMaxRank> reach;
   uint32_t count = 0;
   bool isNested = true;
@@ -285,7 +286,7 @@ Extent Extent::get(const Buffer &buffer) {
   auto bytes = static_cast<uint64_t>(getBytes(buffer.dtype));
   uint64_t elements = 1, reach = 1;
   for (uint32_t dim = 0; dim < buffer.rank; ++dim) {
-    // Numbers of 64 bits, as checkReach has seen.
+    // They fit 64 bits, as checkReach has checked.
     auto others = static_cast<uint64_t>(buffer.sizes[dim] - 1);
     int64_t stride = buffer.strides[dim];
     if (others == 0 || stride == 0)
@@ -335,7 +336,8 @@ static int64_t readInteger(const Buffer &buffer, int64_t index) {
   return narrow;
 }
 
-/// The tokens of all rows of a ragged dimension, which some tensor has.
+/// Number of tokens in all rows of a ragged dimension, taken from a tensor that
+/// has it.
 static std::optional<int64_t>
 findTokens(const std::string &dim, const std::vector<Parameter> &parameters,
            const std::vector<Buffer> &buffers) {

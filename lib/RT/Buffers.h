@@ -16,13 +16,13 @@ struct Buffer {
   uint32_t rank = 0;
   DType dtype = DType::F32;
   std::array<int64_t, kMaxRank> sizes, strides;
-  /// The numbers that the caller's dimensions have, for messages.
+  /// The numbers of the caller's dimensions, for messages.
   std::array<uint32_t, kMaxRank> given;
 
   bool isEmpty() const;
-  /// Row-major strides for the sizes. False where the buffer is too large.
+  /// Sets row-major strides for the sizes. False if the buffer is too large.
   bool setStrides(int64_t &bytes);
-  /// From the caller's dimensions to those of kernels: dimension i becomes
+  /// Reorders the caller's dimensions to those of kernels: dimension i becomes
   /// dimension order[i].
   void reorder(const std::vector<uint32_t> &order);
 };
@@ -32,22 +32,23 @@ struct SameSize {
   uint32_t parameter, dim, firstParameter, firstDim;
 };
 
-/// Each dimension whose name stood before, with where it stood first.
+/// Each dimension with a name that an earlier dimension has, with the first
+/// such dimension.
 std::vector<SameSize> findSameSizes(const std::vector<Parameter> &parameters);
 
-/// What a target asks of tensors.
+/// A target's requirements on tensors.
 struct TensorRules {
-  /// Sizes are below it.
+  /// Upper bound of sizes; they must be less.
   int64_t sizeLimit;
-  /// Whether strides have to be those that code is for.
+  /// Whether strides must be the ones that code was compiled for.
   bool fixesStrides;
 };
 inline constexpr TensorRules kDeviceTensors = {kDeviceSizeLimit, true};
 inline constexpr TensorRules kHostTensors = {INT64_MAX, false};
 
-/// The tensors of a call as buffers, with the dimensions of the caller. Throws
-/// where they aren't what the parameters say; what doesn't fit is told with the
-/// parameter's name.
+/// The tensors of a call as buffers, with the dimensions in the caller's order.
+/// Throws if they don't match the parameters; messages contain the parameter's
+/// name.
 void bindTensors(const std::vector<Parameter> &parameters,
                  const std::vector<SameSize> &sameSizes,
                  const nsacc_rt_tensor *tensors, size_t count,
@@ -56,7 +57,7 @@ void bindTensors(const std::vector<Parameter> &parameters,
 /// The memory from a tensor's first element to its last.
 struct Extent {
   uint64_t first, end;
-  /// Whether all of it is the tensor's.
+  /// Whether all of it belongs to the tensor.
   bool isDense;
 
   static Extent get(const Buffer &buffer);
@@ -65,17 +66,18 @@ struct Extent {
   }
 };
 
-/// Throws where a result surely shares memory with another one, or, unless they
-/// may, with an input. Tensors with gaps may stand in each other's.
+/// Throws if a result certainly shares memory with another result, or, unless
+/// that is allowed, with an input. Tensors with gaps may lie in each other's
+/// gaps.
 void checkApart(const std::vector<Parameter> &parameters,
                 const std::vector<Buffer> &buffers, bool mayShareInputs);
 
-/// Throws where a tensor with elements has no memory.
+/// Throws if a tensor with elements has no memory.
 void checkData(const std::vector<Parameter> &parameters,
                const std::vector<Buffer> &buffers);
 
-/// Throws where offsets of ragged rows, in the process's memory, don't rise
-/// from 0 to the number of tokens.
+/// Throws if offsets of ragged rows, in the process's memory, don't rise from 0
+/// to the number of tokens.
 void checkOffsets(const std::vector<Parameter> &parameters,
                   const std::vector<Buffer> &buffers);
 

@@ -2,7 +2,7 @@
 
 #include "Checksum.h"
 
-// Whole, so that there is nothing to link.
+// Includes the implementation, so that no library needs to be linked.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -8,7 +8,7 @@
 
 namespace nsacc::rt {
 
-/// XXH64 of the bytes. It is against damage, not against people.
+/// XXH64 of the bytes. Protects against damage, not against attackers.
 uint64_t computeChecksum(std::string_view bytes, uint64_t seed = 0);
 
 } // namespace nsacc::rt

@@ -10,7 +10,7 @@
 namespace nsacc::rt {
 
 /// The first of the variants' codes whose guards hold for a call's sizes.
-/// `numbers` are what guards compare. Throws where none is for the sizes.
+/// Guards compare `numbers`. Throws if there is none for the sizes.
 template <typename Code>
 Code &chooseVariant(const Package &package,
                     const std::vector<std::unique_ptr<Code>> &variants,

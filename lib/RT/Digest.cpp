@@ -67,7 +67,7 @@ std::string nsacc::rt::computeDigest(std::string_view bytes) {
   size_t whole = bytes.size() / kBlockBytes * kBlockBytes;
   for (size_t at = 0; at < whole; at += kBlockBytes)
     addBlock(state, bytes.substr(at, kBlockBytes));
-  // A bit, zeros, and how many bits there are.
+  // Padding: one bit, zeros, and the number of bits.
   std::string rest(bytes.substr(whole));
   rest += '\x80';
   while (rest.size() % kBlockBytes != kBlockBytes - 8)

@@ -42,7 +42,7 @@ static Driver open() {
                     "; a GPU needs NVIDIA's driver");
   }
   Driver driver;
-  // Asked before the rest, for the better message.
+  // Queried before the other functions, for a better message.
   require(library, "cuDriverGetVersion", driver.driverGetVersion);
   if (driver.driverGetVersion(&driver.version) != results::success)
     failUnavailable("the CUDA driver doesn't tell its version");

@@ -28,15 +28,15 @@ struct Driver {
 
   int version;
 
-  /// Whether graphs have edges to kernels that wait by themselves.
+  /// Whether graphs have edges to kernels that wait in their own code.
   bool recordsDependentLaunches() const { return streamGetCaptureInfo3; }
 
-  /// The process's driver. Throws where there is none, or an old one.
+  /// The process's driver. Throws if there is none, or if it is too old.
   static const Driver &get();
 
   /// "CUDA_ERROR_INVALID_VALUE (invalid argument)"
   std::string describe(Result result) const;
-  /// Throws unless `result` is success; `what` was tried.
+  /// Throws unless `result` is success; `what` names the attempted action.
   void check(Result result, const char *what) const {
     if (result != driver::results::success)
       fail(result, what);
@@ -44,7 +44,7 @@ struct Driver {
   [[noreturn]] void fail(Result result, const std::string &what) const;
 };
 
-/// Makes a context the thread's while it lives.
+/// Makes a context current in the thread while it lives.
 class ContextScope {
 public:
   explicit ContextScope(driver::Context context);
@@ -56,7 +56,7 @@ private:
   bool isPushed;
 };
 
-/// Lets this thread allocate though some stream is being captured.
+/// Allows this thread to allocate while a stream is being captured.
 class RelaxedCapture {
 public:
   RelaxedCapture();
@@ -76,7 +76,7 @@ public:
   PrimaryContext(const PrimaryContext &) = delete;
   PrimaryContext &operator=(const PrimaryContext &) = delete;
   driver::Context get() const { return context; }
-  /// Leaves releasing to others.
+  /// Keeps the context retained after this object's end.
   void keep() { isKept = true; }
 
 private:
@@ -85,9 +85,9 @@ private:
   bool isKept = false;
 };
 
-/// The number of devices; throws where there is none.
+/// The number of devices; throws if there is none.
 int getDeviceCount();
-/// Throws where there is no such device.
+/// Throws if there is no such device.
 driver::Device getDevice(int ordinal);
 int getAttribute(driver::Device device, int attribute);
 

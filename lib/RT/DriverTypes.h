@@ -1,7 +1,6 @@
 //===- DriverTypes.h - Types of the CUDA driver's interface -----*- C++ -*-===//
-//
 // Declared here so that no CUDA toolkit is needed to build. Layouts and numbers
-// are those of the driver's stable ABI.
+// follow the driver's stable ABI.
 //
 //===----------------------------------------------------------------------===//
 

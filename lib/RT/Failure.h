@@ -1,4 +1,4 @@
-//===- Failure.h - What goes wrong in the runtime ---------------*- C++ -*-===//
+//===- Failure.h - Errors of the runtime ------------------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_RT_FAILURE_H
 #define NSACC_LIB_RT_FAILURE_H
@@ -9,7 +9,7 @@
 
 namespace nsacc::rt {
 
-/// Thrown inside of the runtime; its interface turns it into a status.
+/// Thrown inside the runtime; its interface turns it into a status.
 class Failure : public std::runtime_error {
 public:
   Failure(nsacc_rt_status status, const std::string &message)

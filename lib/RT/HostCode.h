@@ -10,13 +10,13 @@ namespace nsacc::rt {
 /// An image in memory that can be run.
 class HostCode {
 public:
-  /// The image has to live as long. Throws a Failure.
+  /// The image must outlive this object. Throws a Failure.
   explicit HostCode(const HostImage &image);
   ~HostCode();
   HostCode(const HostCode &) = delete;
   HostCode &operator=(const HostCode &) = delete;
 
-  /// Throws where there is none.
+  /// Throws if there is no such kernel.
   HostFunction find(const std::string &kernel) const;
 
 private:
@@ -26,11 +26,11 @@ private:
   char *memory = nullptr;
 };
 
-/// Whether code for the architecture runs on this processor, and how good it
-/// is: more is better; 0: it doesn't run.
+/// Whether code for the architecture runs on this processor, and its rank:
+/// higher is better; 0: it doesn't run.
 int rankForHost(const std::string &architecture);
 
-/// "x86-64-v4": the best that runs here.
+/// "x86-64-v4": the best architecture that runs on this processor.
 std::string describeHost();
 
 } // namespace nsacc::rt

@@ -1,4 +1,4 @@
-//===- HostFunctions.cpp - What a processor's code may call ---------------===//
+//===- HostFunctions.cpp - Functions for a processor's code ---------------===//
 
 #include "HostRun.h"
 #include "nsacc/RT/Host.h"
@@ -19,8 +19,8 @@ static float fromBits(uint32_t bits) {
   return value;
 }
 
-/// LLVM's name for it is __truncsfbf2. A bf16 returns in the same register as a
-/// float, whose lowest bits this fills.
+/// LLVM's name for it is __truncsfbf2. A bf16 is returned in the same register
+/// as a float, in its lowest bits, which this sets.
 static float truncateToBF16(float value) {
   uint32_t bits = toBits(value);
   if (std::isnan(value))
@@ -30,8 +30,8 @@ static float truncateToBF16(float value) {
   return fromBits(bits);
 }
 
-/// __truncsfhf2 and __extendhfsf2, likewise, for processors without F16C. To
-/// the nearest, ties to even.
+/// __truncsfhf2 and __extendhfsf2, for processors without F16C. Round to
+/// nearest, ties to even.
 static float truncateToF16(float value) {
   uint32_t sign = toBits(value) >> 16 & 0x8000;
   float magnitude = std::fabs(value);
@@ -44,12 +44,12 @@ static float truncateToF16(float value) {
     return fromBits(sign);
   int exponent;
   std::frexp(magnitude, &exponent);
-  // A number below 2^-14 has multiples of 2^-24 alone.
+  // Numbers below 2^-14 are multiples of 2^-24.
   int last = std::max(exponent - 11, -24);
   float steps = std::nearbyint(std::ldexp(magnitude, -last));
   auto count = static_cast<uint32_t>(steps);
-  // 1024 steps and more stand behind a leading bit, which the exponent has; a
-  // carry into it is right.
+  // The leading bit, which is implied, stands for 1024 steps; a carry into the
+  // exponent is correct.
   uint32_t bits =
       last == -24 ? count
                   : (static_cast<uint32_t>(last + 25) << 10) + (count - 1024);

@@ -25,7 +25,7 @@ int64_t nsacc::rt::getStackBytes() {
   return static_cast<int64_t>(size);
 }
 
-/// For what is spilled, and for the frames below.
+/// Reserved for spilled registers, and for the frames below.
 static constexpr int64_t kStackReserve = 512 << 10;
 
 Problem nsacc::rt::checkStack(int64_t bytes) {
@@ -35,8 +35,8 @@ Problem nsacc::rt::checkStack(int64_t bytes) {
          " bytes of a stack of " + std::to_string(getStackBytes());
 }
 
-/// The calling thread's stack, from its lowest address; empty where that can't
-/// be told.
+/// The calling thread's stack, from its lowest address; empty if it isn't
+/// known.
 static std::pair<uintptr_t, uintptr_t> findStack() {
   pthread_attr_t attributes;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0)
@@ -51,10 +51,10 @@ static std::pair<uintptr_t, uintptr_t> findStack() {
 }
 
 bool nsacc::rt::hasRoomOnStack(int64_t bytes) {
-  // It is read from a file for a process's first thread.
+  // Cached: for a process's first thread it is read from a file.
   static thread_local const auto stack = findStack();
   auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
-  // Coroutines have stacks of their own.
+  // Coroutines run on other stacks.
   return here > stack.first && here < stack.second &&
          bytes + kStackReserve <= static_cast<int64_t>(here - stack.first);
 }
@@ -65,7 +65,7 @@ bool nsacc::rt::hasRoomOnStack(int64_t bytes) {
 
 namespace {
 
-/// Row-major copies of tensors that programs can't use as they are.
+/// Row-major copies of tensors with strides that programs can't use.
 class Copies {
 public:
   ~Copies() {
@@ -76,7 +76,7 @@ public:
   Buffer add(const Buffer &given, bool isResult) {
     Buffer packed = given;
     int64_t bytes;
-    packed.setStrides(bytes); // its elements are in memory already
+    packed.setStrides(bytes); // can't fail: its elements are in memory
     void *data = std::malloc(static_cast<size_t>(std::max<int64_t>(bytes, 1)));
     if (!data)
       throw Failure(NSACC_RT_MEMORY, "no memory for a copy of " +
@@ -125,7 +125,7 @@ private:
 
 } // namespace
 
-/// Whether a tensor's strides are those that code was compiled for.
+/// Whether a tensor's strides are the ones that code was compiled for.
 static bool fits(const Buffer &buffer, const Parameter &parameter) {
   for (uint32_t dim = 0; dim < buffer.rank; ++dim)
     if (buffer.sizes[dim] > 1 &&
@@ -182,7 +182,7 @@ private:
 
 } // namespace nsacc::rt
 
-/// The best of a variant's targets that this processor runs; null: none.
+/// The best of a variant's targets that this processor can run; null: none.
 static const TargetCode *chooseHostTarget(const Variant &variant) {
   const TargetCode *best = nullptr;
   for (const TargetCode &code : variant.targets)
@@ -232,7 +232,7 @@ size_t HostModule::countLaunches() const {
   return most;
 }
 
-/// Whether a result may stand where an input does, which is needed to the end.
+/// Whether a result may share memory with an input that is needed to the end.
 static bool mayShareInput(const std::vector<Parameter> &parameters,
                           const std::vector<Buffer> &buffers, size_t index) {
   if (!parameters[index].isResult)

@@ -18,7 +18,8 @@ static thread_local FailureRecord *current = nullptr;
 
 namespace {
 
-/// While it lives, failures of programs that this thread runs go to `record`.
+/// While it lives, failures of programs that this thread runs are stored in
+/// `record`.
 class FailureScope {
 public:
   explicit FailureScope(FailureRecord &record) : outer(current) {
@@ -66,7 +67,7 @@ uint64_t LaunchCosts::getKey(const std::vector<Buffer> &buffers,
   uint64_t key = launch;
   for (size_t i = 0; i < parameters; ++i)
     for (uint32_t dim = 0; dim < buffers[i].rank; ++dim) {
-      // Sizes that round to the same power of two tell of each other.
+      // Sizes that round to the same power of two share a key.
       auto size = static_cast<uint64_t>(buffers[i].sizes[dim]);
       key = (key ^ static_cast<uint64_t>(std::bit_width(size))) *
             0x9e3779b97f4a7c15;
@@ -83,8 +84,8 @@ std::optional<int64_t> LaunchCosts::find(uint64_t key) const {
 }
 
 void LaunchCosts::add(uint64_t key, int64_t nanoseconds) {
-  // Slower ones count for some time: calls that go back and forth between few
-  // and many selected blocks are for many threads.
+  // Slower times fade slowly: calls that alternate between few and many
+  // selected blocks should get many threads.
   if (std::optional<int64_t> before = find(key))
     nanoseconds = std::max(nanoseconds, *before - *before / 4);
   uint64_t units = static_cast<uint64_t>(nanoseconds) / 16 + 1;
@@ -146,7 +147,7 @@ Problem HostRun::runLaunch(size_t index) {
     isInterrupted = true;
     return "interrupted";
   }
-  // What later launches would read isn't there.
+  // Later launches would read results that are missing.
   if (!failures.isEmpty())
     return "failed";
   return std::nullopt;
@@ -184,7 +185,7 @@ bool HostRun::runPrograms(size_t index) {
 
 Problem HostRun::allocate(size_t workspace) {
   if (bytes[workspace])
-    return std::nullopt; // of a launch before this one
+    return std::nullopt; // set by a launch before this one
   Buffer &buffer = buffers[numParameters + workspace];
   const Workspace &planned = plan.workspaces[workspace];
   buffer.rank = static_cast<uint32_t>(planned.sizes.size());
@@ -213,7 +214,7 @@ void HostRun::release(size_t workspace) {
   bytes[workspace] = 0;
 }
 
-/// A buffer is base, aligned address, offset, sizes and strides.
+/// A buffer is passed as base, aligned address, offset, sizes and strides.
 std::vector<uint64_t> HostRun::getSlots(const Launch &launch) const {
   std::vector<uint64_t> slots;
   for (const Argument &argument : launch.arguments) {

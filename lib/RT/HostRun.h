@@ -12,7 +12,7 @@
 
 namespace nsacc::rt {
 
-/// The least failure of a run, whatever threads found it.
+/// The least failure of a run, independent of the order of threads.
 class FailureRecord {
 public:
   explicit FailureRecord(const std::vector<Assertion> &assertions)
@@ -20,7 +20,7 @@ public:
 
   void add(size_t assertion, const int64_t *values);
   bool isEmpty() const { return empty; }
-  /// Its message with its values.
+  /// The failure's message with its values.
   std::string describe() const;
 
 private:
@@ -31,25 +31,25 @@ private:
   std::vector<int64_t> values;
 };
 
-/// What programs call; for the record of the run whose program this thread is
-/// in.
+/// Called by programs; stores a failure in the record of the run whose program
+/// this thread executes.
 void reportFailure(int64_t assertion, const int64_t *values);
 
-/// Keeps the time that launches took one thread, by about the sizes of their
-/// calls. Threads may share it; launches that fall into one place replace each
+/// Keeps the time that launches took one thread, by the approximate sizes of
+/// their calls. Threads may share it; launches with the same slot replace each
 /// other.
 class LaunchCosts {
 public:
-  /// A name of a launch of a call whose parameters are the first buffers.
+  /// The key of a launch of a call. The parameters are the first buffers.
   static uint64_t getKey(const std::vector<Buffer> &buffers, size_t parameters,
                          size_t launch);
 
-  /// None where no such launch has ended.
+  /// None if no such launch has ended.
   std::optional<int64_t> find(uint64_t key) const;
   void add(uint64_t key, int64_t nanoseconds);
 
 private:
-  /// The upper bits of a key, and units of 16 ns.
+  /// Entries hold the upper bits of a key, and a time in units of 16 ns.
   static constexpr unsigned timeBits = 24;
   static constexpr uint64_t timeMask = (uint64_t{1} << timeBits) - 1;
   std::array<std::atomic<uint64_t>, 128> entries = {};
@@ -58,7 +58,7 @@ private:
 /// One run of a plan. Workspaces have memory while launches use them.
 class HostRun {
 public:
-  /// `functions` are those of the launches. Buffers are parameters.
+  /// `functions` has one for each launch. `buffers` are the parameters.
   HostRun(const TargetCode &code, const std::vector<HostFunction> &functions,
           LaunchCosts &costs, std::vector<Buffer> buffers,
           const HostOptions &options, HostUsage &usage);
@@ -87,7 +87,7 @@ private:
   std::vector<const int64_t *> sizes; ///< of parameters
   std::vector<int64_t> numbers;
   std::vector<Buffer> buffers; ///< parameters, then workspaces
-  /// Of each workspace that has memory; else 0.
+  /// For each workspace, its bytes while it has memory; else 0.
   std::vector<int64_t> bytes;
   int64_t allBytes = 0;
   bool isInterrupted = false;

@@ -15,7 +15,7 @@ driver::Module Images::loadText(const std::string &image,
                    driver::jitOptions::errorLogBytes};
   void *values[] = {log, reinterpret_cast<void *>(sizeof(log))};
   driver::Module loaded = nullptr;
-  // A string ends in a zero, as PTX has to.
+  // A string's data ends in a zero, which PTX requires.
   driver::Result result =
       driver.moduleLoad(&loaded, image.c_str(), 2, options, values);
   if (result == results::success)
@@ -43,7 +43,7 @@ driver::Module Images::load(uint32_t index, const std::string &architecture,
   try {
     return slot.module = loadText(image.cubin, architecture);
   } catch (const Failure &failure) {
-    // A driver can be too old for machine code of a newer ptxas.
+    // A driver may be too old for machine code of a newer ptxas.
     if (image.ptx.empty() || failure.status == NSACC_RT_MEMORY)
       throw;
     return slot.module = loadText(image.ptx, architecture);

@@ -16,11 +16,11 @@ public:
       : package(package), slots(package.images.size()) {}
 
   /// Compiles or loads an image for an architecture unless that was done. Any
-  /// thread may call it, in the module's context. Throws what the driver says;
-  /// a later call tries again.
+  /// thread may call it, in the module's context. Throws the driver's error; a
+  /// later call tries again.
   driver::Module load(uint32_t image, const std::string &architecture,
                       int major);
-  /// Hands over what the driver has. Nobody may load any meanwhile.
+  /// Hands over the driver's modules. No thread may load one meanwhile.
   std::vector<driver::Module> take();
 
 private:

@@ -58,7 +58,8 @@ driver::Function Kernels::loadFunction(const Launch &launch) const {
     driver.fail(result, "finding kernel '" + launch.kernel + "'");
   result = driver.funcSetAttribute(function, driver::kMaxDynamicSharedBytes,
                                    static_cast<int>(getSharedBytes(launch)));
-  // Else its first launch would load it, which a capture can't have.
+  // Otherwise its first launch would load it, which isn't allowed during a
+  // capture.
   if (result == results::success && driver.funcLoad)
     result = driver.funcLoad(function);
   if (result != results::success)
@@ -67,8 +68,8 @@ driver::Function Kernels::loadFunction(const Launch &launch) const {
   return function;
 }
 
-/// As many as registers and shared memory of a multiprocessor have room for,
-/// which the compiler chose.
+/// As many blocks as fit into the registers and shared memory of a
+/// multiprocessor; the compiler chose these.
 int Kernels::countResidentBlocks(const Launch &launch,
                                  driver::Function function) const {
   if (!isPersistent(launch))
@@ -89,7 +90,7 @@ int Kernels::countResidentBlocks(const Launch &launch,
 
 using ParameterBytes = std::vector<uint32_t>;
 
-/// What `pack` passes.
+/// Bytes of the parameters that `pack` passes.
 static ParameterBytes getPassed(const Package &package, const Plan &plan,
                                 const Launch &launch) {
   constexpr uint32_t word = sizeof(uint64_t);
@@ -115,7 +116,8 @@ static ParameterBytes getPassed(const Package &package, const Plan &plan,
   return passed;
 }
 
-/// What the driver says that a kernel takes; none where it doesn't say.
+/// Bytes of the parameters that a kernel takes, from the driver; none if it
+/// doesn't tell.
 static std::optional<ParameterBytes> askParameters(driver::Function function) {
   const Driver &driver = Driver::get();
   if (!driver.funcGetParamInfo)

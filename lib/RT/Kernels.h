@@ -11,7 +11,7 @@
 
 namespace nsacc::rt {
 
-/// What a module knows of its device.
+/// Properties of a module's device.
 struct DeviceInfo {
   int ordinal = 0;
   int major = 0, minor = 0;
@@ -20,12 +20,12 @@ struct DeviceInfo {
   explicit DeviceInfo(int ordinal);
 };
 
-/// The kernels of a variant, which the driver compiles when they are first
+/// The kernels of a variant. The driver compiles them when they are first
 /// needed.
 class Kernels {
 public:
-  /// `target` is which code of the variant the device runs. Launches have the
-  /// failure records from `firstRecord` on.
+  /// `target` is the index of the variant's code for the device. Launches have
+  /// the failure records from `firstRecord` on.
   Kernels(const Package &package, const Variant &variant, size_t target,
           const DeviceInfo &device, Images &images, size_t firstRecord)
       : package(package), variant(variant), code(variant.targets[target]),
@@ -37,20 +37,20 @@ public:
   size_t getRecord(size_t launch) const { return firstRecord + launch; }
 
   /// Compiles and checks the kernels unless that was done. Any thread may call
-  /// it, also while a stream is captured, in the module's context. Throws where
-  /// a kernel takes other parameters than its launch passes; a later call tries
-  /// again.
+  /// it, even while a stream is captured, in the module's context. Throws if a
+  /// kernel's parameters differ from its launch's; a later call tries again.
   void load();
   bool areLoaded() const { return isLoaded.load(std::memory_order_acquire); }
   driver::Function getFunction(size_t launch) const {
     return functions[launch];
   }
-  /// Blocks of a persistent launch that the device runs side by side.
+  /// Number of blocks of a persistent launch that the device runs at the same
+  /// time.
   int getResidentBlocks(size_t launch) const { return residentBlocks[launch]; }
 
 private:
-  /// Of the launches of its kernel that the device can run, at most: variants
-  /// that share an image share its functions.
+  /// The largest size among the launches of its kernel that the device can run:
+  /// variants with the same image share its functions.
   uint32_t getSharedBytes(const Launch &launch) const;
   driver::Function loadFunction(const Launch &launch) const;
   int countResidentBlocks(const Launch &launch,
@@ -69,12 +69,12 @@ private:
   std::vector<int> residentBlocks;         ///< of each launch
 };
 
-/// Which of a variant's targets a device of this capability runs best, 9 and 0;
-/// none where it runs none.
+/// The variant's target that a device of this capability, 9 and 0, runs best;
+/// none if it runs none.
 std::optional<size_t> chooseTarget(const Package &package,
                                    const Variant &variant, int major,
                                    int minor);
-/// Throws: a device of this capability runs nothing of the package.
+/// Throws an error: a device of this capability runs no code of the package.
 [[noreturn]] void failWithoutTarget(const Package &package, int major,
                                     int minor);
 } // namespace nsacc::rt

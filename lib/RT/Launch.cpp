@@ -36,13 +36,13 @@ Module::Call Module::prepare(const nsacc_rt_tensor *tensors, size_t count,
   if (Problem problem = computeNumbers(plan, sizes, numbers))
     throw Failure(NSACC_RT_INVALID, *problem);
   int64_t bytes = placeWorkspaces(plan, numbers, buffers);
-  // Workspaces have moved the buffers in front of them.
+  // Adding workspaces has reallocated the buffers.
   pointToSizes();
   return {kernels, bytes};
 }
 
-/// Loads a variant's kernels and keeps nobody from the stream's state
-/// meanwhile: compiling takes seconds. False where they were there.
+/// Loads a variant's kernels with the stream's state unlocked, since compiling
+/// takes seconds. False if they were loaded.
 static bool loadUnlocked(Kernels &kernels, std::unique_lock<std::mutex> &lock) {
   if (kernels.areLoaded())
     return false;
@@ -87,14 +87,14 @@ void Module::launch(const nsacc_rt_tensor *tensors, size_t count,
                                         state.scratch.numbers, visitLaunch))
       throw Failure(NSACC_RT_INVALID, *problem);
   };
-  // All that can be wrong with the launches, before the first one.
+  // Check all launches before the first one.
   forEach([&](size_t index) {
     if (Problem problem =
             findGridProblem(plan.launches[index], state.scratch.numbers))
       throw Failure(NSACC_RT_INVALID, *problem);
   });
   if (loadUnlocked(kernels, lock))
-    prepare(tensors, count, state); // another call may have come in between
+    prepare(tensors, count, state); // another call may have changed the state
   state.reserve(bytes, stream);
   for (size_t i = count; i < state.scratch.buffers.size(); ++i)
     state.scratch.buffers[i].address += state.getWorkspace();
@@ -106,7 +106,7 @@ void Module::launch(const nsacc_rt_tensor *tensors, size_t count,
 }
 
 void Module::reportFailure(StreamState &state, driver::Stream stream) {
-  // A kernel may still be about to tell of a lesser one.
+  // A running kernel may still report a failure with smaller values.
   const Driver &driver = Driver::get();
   driver.check(driver.streamSynchronize(stream), "waiting for a failed run");
   throw Failure(NSACC_RT_FAILED, state.takeFailure(recordCodes));
@@ -117,7 +117,7 @@ void Module::check(driver::Stream stream) {
   StreamKey key = getKey(stream);
   std::lock_guard<std::mutex> lock(statesMutex);
   for (auto &[each, state] : states) {
-    // A graph runs on any stream.
+    // A graph may run on any stream.
     if (!(each == key) && !each.isCapture)
       continue;
     std::lock_guard<std::mutex> stateLock(state->mutex);
@@ -132,13 +132,13 @@ void Module::check(driver::Stream stream) {
 
 namespace {
 
-/// Lays out a kernel's parameters. The storage is large enough beforehand, so
-/// that addresses hold.
+/// Lays out a kernel's parameters. The storage is large enough from the start,
+/// so that addresses stay valid.
 class Packer {
 public:
   Packer(const Launch &launch, StreamState::Scratch &scratch)
       : storage(scratch.storage), parameters(scratch.parameters) {
-    // A buffer takes 1 + 2 * kMaxRank words, less than two maps have.
+    // A buffer takes 1 + 2 * kMaxRank words, fewer than two maps have.
     size_t units = launch.arguments.size() * 2 + launch.extra.size();
     if (storage.size() < units)
       storage.resize(units);
@@ -168,8 +168,8 @@ public:
   }
 
 private:
-  std::vector<driver::TensorMap> &storage; ///< words from the front, maps from
-                                           ///< the back
+  std::vector<driver::TensorMap> &storage; ///< words grow from the front, maps
+                                           ///< from the back
   std::vector<void *> &parameters;
   size_t used = 0, maps = 0;
 };
@@ -187,7 +187,7 @@ driver::TensorMap Module::getMap(const Launch &launch, const TensorMap &map,
   };
   Buffer buffer = state.scratch.buffers[index];
   if (buffer.isEmpty()) {
-    // Nothing of it is ever used, but a map needs an element.
+    // The buffer isn't used, but a map needs an element.
     buffer.address = state.getCounter() + 128;
     buffer.sizes.fill(1);
   }
@@ -229,7 +229,7 @@ uint64_t *Module::pack(const Launch &launch, size_t record,
 
 namespace {
 
-/// What a launch asks for beside its grid.
+/// Launch attributes of a kernel besides its grid.
 class Attributes {
 public:
   void addCluster(unsigned blocks) {
@@ -238,7 +238,7 @@ public:
     attribute.cluster[0] = blocks;
     attribute.cluster[1] = attribute.cluster[2] = 1;
   }
-  /// May start before the launch in front of it has ended.
+  /// Lets the kernel start before the launch before it has ended.
   void addProgrammatic() {
     driver::LaunchAttribute &attribute = add();
     attribute.id = driver::LaunchAttribute::programmaticSerialization;
@@ -269,8 +269,8 @@ bool Module::enqueue(const Kernels &kernels, size_t index, bool followsOwn,
   Attributes attributes;
   if (launch.cluster > 1)
     attributes.addCluster(launch.cluster);
-  // Behind someone else's kernel, the end of that one needn't be the end of
-  // those before it.
+  // After a kernel of another owner: when it has ended, the kernels before it
+  // may still run.
   if (launch.isDependent && followsOwn &&
       (!state.isOfCapture() || driver.recordsDependentLaunches()))
     attributes.addProgrammatic();
@@ -287,7 +287,8 @@ bool Module::enqueue(const Kernels &kernels, size_t index, bool followsOwn,
   config.sharedBytes = launch.sharedBytes;
   config.stream = stream;
   attributes.set(config);
-  // More blocks than a device takes along the last axis run in parts.
+  // If there are more blocks than a device takes along the last axis, they run
+  // in parts.
   int64_t blocks = config.grid[2];
   for (int64_t first = 0; first < blocks; first += kMostBlocksOfZ) {
     config.grid[2] =

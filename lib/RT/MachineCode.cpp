@@ -1,4 +1,4 @@
-//===- MachineCode.cpp - What can be told of a kernel's code --------------===//
+//===- MachineCode.cpp - Inspection of a kernel's code --------------------===//
 
 #include "MachineCode.h"
 #include <charconv>
@@ -15,7 +15,7 @@ static bool isWithin(uint64_t offset, uint64_t bytes, size_t size) {
   return offset <= size && bytes <= size - offset;
 }
 
-/// Entry `index` of a table; null where it isn't within the image.
+/// Entry `index` of a table; null if it isn't within the image.
 template <typename Entry>
 static std::optional<Entry> readEntry(std::string_view image, uint64_t table,
                                       uint64_t index) {
@@ -70,7 +70,7 @@ static bool isBlank(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/// The next word, or the next sign that is none.
+/// The next word, or the next character that isn't part of one.
 static std::string_view takeToken(std::string_view &text) {
   while (!text.empty() && isBlank(text.front()))
     text.remove_prefix(1);
@@ -92,7 +92,7 @@ static std::optional<uint32_t> readNumber(std::string_view text) {
   return isAll ? std::optional(number) : std::nullopt;
 }
 
-/// Bytes of the type ".u64".
+/// Bytes of a type such as ".u64".
 static std::optional<uint32_t> readType(std::string_view token) {
   if (token.size() < 3 || token[0] != '.' ||
       std::string_view("busf").find(token[1]) == std::string_view::npos)
@@ -101,7 +101,7 @@ static std::optional<uint32_t> readType(std::string_view token) {
   return bits ? std::optional(*bits / 8) : std::nullopt;
 }
 
-/// ".param .align 64 .b8 name[128]", up to the sign behind it.
+/// ".param .align 64 .b8 name[128]", up to the character after it.
 static std::optional<uint32_t> readParameter(std::string_view &text,
                                              std::string_view &sign) {
   std::optional<uint32_t> bytes;

@@ -1,4 +1,4 @@
-//===- Measure.cpp - How long launches take -------------------------------===//
+//===- Measure.cpp - Times of launches ------------------------------------===//
 
 #include "Measure.h"
 #include "Module.h"
@@ -97,7 +97,7 @@ void nsacc::rt::requireMeasuring(const Driver &driver, bool hasGraph) {
 
 namespace {
 
-/// What the driver made, and destroys at the end.
+/// Owns an object of the driver.
 template <typename Handle>
 using Owned =
     std::unique_ptr<std::remove_pointer_t<Handle>, driver::Result (*)(Handle)>;
@@ -133,16 +133,16 @@ private:
   driver::Address address = 0;
 };
 
-/// Puts launches on a stream of its own, between events.
+/// Puts launches on a separate stream, between events.
 class Measurement {
 public:
-  /// `launch` puts one on the stream that it is given.
+  /// `launch` puts a launch on the stream that it is given.
   Measurement(const nsacc_rt_measure_options &options,
               std::function<void(driver::Stream)> launch)
       : options(options), launch(std::move(launch)),
         flushMemory(options.flush_bytes), stream(createStream()) {}
   ~Measurement() {
-    // Where something failed, launches in front of that still use the tensors.
+    // If something failed, earlier launches still use the tensors.
     Driver::get().streamSynchronize(stream.get());
   }
   Measurement(const Measurement &) = delete;
@@ -155,10 +155,10 @@ public:
                  "waiting for a measured run");
   }
   void recordGraph();
-  /// Waits for nothing: the device always has something to do, so that times
-  /// aren't those of the host.
+  /// Doesn't wait: the device always has work, so that times don't include the
+  /// host's.
   void enqueueAll();
-  /// After waiting.
+  /// Must be called after waiting.
   void readTimes(double *milliseconds) const;
 
 private:
@@ -232,7 +232,7 @@ void Measurement::recordGraph() {
   graph = {instance, driver.graphExecDestroy};
 }
 
-/// What a time is taken of.
+/// Enqueues the work that one time covers.
 void Measurement::enqueueOne() const {
   const Driver &driver = Driver::get();
   if (graph)
@@ -246,8 +246,8 @@ void Measurement::enqueueAll() {
   spans.reserve(options.runs);
   for (uint32_t i = 0; i < options.runs; ++i)
     spans.push_back({createEvent(), createEvent()});
-  // The first time begins behind something, as the others do. It is also what
-  // uploads a graph.
+  // This run comes before the first time, so that it begins after other work,
+  // as the other times do. It also uploads a graph.
   enqueueOne();
   for (const Span &span : spans) {
     flushMemory.write(stream.get());
@@ -275,11 +275,11 @@ void Module::measure(const nsacc_rt_tensor *tensors, size_t count,
   requireMeasuring(driver, options.graph != 0);
   ContextScope scope(context);
   RelaxedCapture relaxed;
-  // A stream of its own doesn't wait for copies to the tensors by itself.
+  // A separate stream doesn't wait for copies to the tensors by itself.
   driver.check(driver.streamSynchronize(nullptr),
                "waiting for the default stream");
-  // Not among the module's states: it goes with the stream and the graph, and
-  // failures in it are told here alone.
+  // Not one of the module's states: it ends with the stream and the graph, and
+  // its failures are reported here only.
   StreamState state(recordCodes.size(), options.graph != 0);
   Measurement measurement(options, [&](driver::Stream stream) {
     launch(tensors, count, stream, state);

@@ -1,4 +1,4 @@
-//===- Measure.h - How long launches take -----------------------*- C++ -*-===//
+//===- Measure.h - Times of launches ----------------------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_RT_MEASURE_H
 #define NSACC_LIB_RT_MEASURE_H
@@ -8,13 +8,13 @@
 
 namespace nsacc::rt {
 
-/// Throws where options aren't valid, or not where the module is.
+/// Throws if options aren't valid, or not for the module's device.
 void checkOptions(const nsacc_rt_measure_options &options, bool isOnHost);
 
-/// Throws where the driver lacks a function that measuring calls.
+/// Throws if the driver lacks a function that measuring needs.
 void requireMeasuring(const Driver &driver, bool hasGraph);
 
-/// Options are those that checkOptions takes.
+/// Options must have passed checkOptions.
 void measureOnHost(HostModule &module, const nsacc_rt_tensor *tensors,
                    size_t count, const nsacc_rt_measure_options &options,
                    double *milliseconds);

@@ -1,9 +1,8 @@
 //===- MessagePack.cpp - Reads MessagePack --------------------------------===//
-//
-// By msgpack's parser, which tells of values as it meets them. Its unpack()
-// would take memory for all elements that a list says it has, at each level of
-// lists in lists; and the JSON library's reader takes binaries byte by byte,
-// into memory of their own, where most of a package is such.
+// Uses msgpack's parser, which calls a visitor for each value. Its unpack()
+// would allocate memory for all elements that a list claims to have, at each
+// level of nested lists. The JSON library's reader copies binaries byte by
+// byte, and binaries are most of a package.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,14 +15,14 @@
 using namespace nsacc::rt;
 using Json = PackedJson;
 
-// With fewer bits the parser would throw at the largest size of a type that
-// MessagePack leaves to its users.
+// With fewer bits the parser would throw for the largest size of an extension
+// type.
 static_assert(sizeof(size_t) == sizeof(uint64_t));
 
 namespace {
 
-/// What the parser calls. Each function tells whether what it is told of may
-/// be where it is; the parser ends where it may not.
+/// The parser's visitor. Each function returns whether the value is allowed at
+/// its place; if not, the parser stops.
 class PackReader : public msgpack::null_visitor {
 public:
   PackReader(Json &json, unsigned maxNesting)
@@ -84,9 +83,9 @@ private:
     return true;
   }
 
-  Json *value; ///< what comes next, or null where that is a key
+  Json *value; ///< the next value's place, or null before a key
   unsigned nesting;
-  std::vector<Json *> open; ///< lists and maps around it
+  std::vector<Json *> open; ///< enclosing lists and maps
 };
 
 } // namespace

@@ -9,16 +9,16 @@
 
 namespace nsacc::rt {
 
-/// Its binaries aren't copied: they stand where they were read from, which has
-/// to live as long.
+/// JSON whose binaries aren't copied: they refer to the buffer that was read,
+/// which must live as long.
 using PackedJson =
     nlohmann::basic_json<std::map, std::vector, std::string, bool, int64_t,
                          uint64_t, double, std::allocator,
                          nlohmann::adl_serializer, std::string_view>;
 
-/// One object of MessagePack; none where the bytes are anything else, more than
-/// one, or nested more than `maxNesting` deep. Keys are texts that stand once;
-/// types that MessagePack leaves to its users aren't read.
+/// Reads one object of MessagePack; none if the bytes are anything else, more
+/// than one, or nested more than `maxNesting` deep. Keys must be texts and
+/// unique; extension types aren't read.
 std::optional<PackedJson> readMessagePack(std::string_view bytes,
                                           unsigned maxNesting);
 

@@ -20,7 +20,8 @@ Module::Module(Package given, int wanted)
     failWithoutTarget(package, device.major, device.minor);
   sameSizes = findSameSizes(package.parameters);
   ContextScope scope(context);
-  // What every call runs is compiled here, and its errors are told.
+  // Code that every call runs is compiled here, so that its errors are reported
+  // here.
   if (!variants.front()->getVariant().guards.empty())
     return;
   try {
@@ -41,8 +42,8 @@ size_t Module::countLaunches() const {
 
 namespace {
 
-/// Whether a graph is gone can't be asked: what one may run stays until the
-/// process ends.
+/// There is no way to ask whether a graph still exists: objects that one may
+/// use stay until the process ends.
 struct KeptForGraphs {
   std::vector<driver::Module> modules;
   std::vector<std::unique_ptr<StreamState>> states;
@@ -76,7 +77,7 @@ Module::~Module() {
     for (driver::Module module : modules)
       Driver::get().moduleUnload(module);
   } catch (const Failure &) {
-    // The context is gone, and with it all that was in it.
+    // The context was destroyed, and everything in it.
     for (auto &[key, state] : states)
       state.release();
   }

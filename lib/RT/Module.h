@@ -20,11 +20,11 @@ public:
   Module &operator=(const Module &) = delete;
 
   const Package &getPackage() const { return package; }
-  /// Of the first variant that the device can run.
+  /// The architecture of the first variant that the device can run.
   const std::string &getArchitecture() const {
     return variants.front()->getCode().architecture;
   }
-  /// Of any variant, at most.
+  /// The most launches of any variant.
   size_t countLaunches() const;
   int getDevice() const { return device.ordinal; }
 
@@ -32,14 +32,14 @@ public:
               driver::Stream stream);
   void reserve(const nsacc_rt_tensor *tensors, size_t count,
                driver::Stream stream);
-  /// Options are those that checkOptions takes.
+  /// Options must have passed checkOptions.
   void measure(const nsacc_rt_tensor *tensors, size_t count,
                const nsacc_rt_measure_options &options, double *milliseconds);
   void check(driver::Stream stream);
   int64_t getWorkspaceBytes() const { return workspaceBytes; }
 
 private:
-  /// A call's variant, and the bytes of its workspace.
+  /// A call's variant, and its bytes of workspace.
   struct Call {
     Kernels &kernels;
     int64_t bytes;
@@ -48,19 +48,19 @@ private:
   /// Returns the device's ordinal.
   int chooseContext(int wanted);
   StreamState &getState(driver::Stream stream);
-  /// With a state that may be another one than the stream's.
+  /// Launches with a state that may differ from the stream's.
   void launch(const nsacc_rt_tensor *tensors, size_t count,
               driver::Stream stream, StreamState &state);
-  /// Buffers, numbers and workspace of a call into the state's scratch.
+  /// Computes buffers, numbers and workspace of a call in the state's scratch.
   Call prepare(const nsacc_rt_tensor *tensors, size_t count,
                StreamState &state) const;
-  /// Returns where the first block along the last axis stands, if the kernel
-  /// is told it; else null.
+  /// Returns the parameter for the first block along the last axis, if the
+  /// kernel has one; else null.
   uint64_t *pack(const Launch &launch, size_t record, StreamState &state);
   driver::TensorMap getMap(const Launch &launch, const TensorMap &map,
                            const StreamState &state);
-  /// `followsOwn`: what the stream got last is the launch before this one.
-  /// False where this one is of an empty grid.
+  /// `followsOwn`: the last launch on the stream is the one before this in the
+  /// plan. Returns false if this one's grid is empty.
   bool enqueue(const Kernels &kernels, size_t index, bool followsOwn,
                StreamState &state, driver::Stream stream);
   void reportFailure(StreamState &state, driver::Stream stream);
@@ -71,7 +71,7 @@ private:
   DeviceInfo device;
   Images images;
   std::vector<std::unique_ptr<Kernels>> variants; ///< that the device can run
-  /// Of each failure record, the code that may write it.
+  /// For each failure record, the code that may write it.
   std::vector<const TargetCode *> recordCodes;
   std::vector<SameSize> sameSizes;
   TensorMapCache maps;

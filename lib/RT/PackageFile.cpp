@@ -1,4 +1,4 @@
-//===- PackageFile.cpp - The head of a package and what is behind it ------===//
+//===- PackageFile.cpp - Head and body of a package -----------------------===//
 
 #include "PackageFile.h"
 #include "Checksum.h"
@@ -11,7 +11,7 @@ static constexpr size_t kMagicBytes = 16, kWordBytes = 8;
 static constexpr size_t kChecksumAt = kMagicBytes + 2 * kWordBytes;
 static constexpr size_t kHeadBytes = kChecksumAt + kWordBytes;
 
-/// Of all but itself: `front` is what stands before it.
+/// Checksum of everything except itself: `front` comes before it.
 static uint64_t checksumFile(std::string_view front, std::string_view body) {
   return computeChecksum(body, /*seed=*/computeChecksum(front));
 }

@@ -1,4 +1,4 @@
-//===- PackageNames.h - How packages spell things ---------------*- C++ -*-===//
+//===- PackageNames.h - Names in packages -----------------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_RT_PACKAGENAMES_H
 #define NSACC_LIB_RT_PACKAGENAMES_H
@@ -8,8 +8,7 @@
 
 namespace nsacc::rt {
 
-/// How a package begins, and the version of the format that is written and
-/// read.
+/// The package's magic text, and the version of the format.
 constexpr const char *kFormat = "nsacc-package";
 constexpr unsigned kFormatVersion = 11;
 

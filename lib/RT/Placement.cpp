@@ -1,16 +1,16 @@
-//===- Placement.cpp - Where workspaces lie in device memory --------------===//
+//===- Placement.cpp - Placement of workspaces in device memory -----------===//
 
 #include "Placement.h"
 #include <algorithm>
 
 using namespace nsacc::rt;
 
-/// Sums of a few of these are numbers of 64 bits, too.
+/// Sums of a few of these fit 64 bits, too.
 static constexpr int64_t kMaxBytes = INT64_MAX / 4;
 
 namespace {
 
-/// Where a workspace lies, and when.
+/// The memory and lifetime of a workspace.
 struct Placed {
   int64_t begin, end;
   uint32_t first, last;
@@ -18,8 +18,8 @@ struct Placed {
 
 } // namespace
 
-/// The lowest place that is free for as long as a workspace lives. `placed` is
-/// sorted by begin.
+/// The lowest offset that is free for the whole lifetime of a workspace.
+/// `placed` is sorted by begin.
 static int64_t findPlace(const std::vector<Placed> &placed, int64_t bytes,
                          const Workspace &workspace) {
   int64_t begin = 0;

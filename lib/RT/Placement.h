@@ -1,4 +1,4 @@
-//===- Placement.h - Where workspaces lie in device memory ------*- C++ -*-===//
+//===- Placement.h - Placement of workspaces in device memory ---*- C++ -*-===//
 
 #ifndef NSACC_LIB_RT_PLACEMENT_H
 #define NSACC_LIB_RT_PLACEMENT_H
@@ -7,8 +7,8 @@
 
 namespace nsacc::rt {
 
-/// Appends the workspaces to the buffers, with addresses from 0 on, and says
-/// how many bytes they take. Those that don't live at the same time share
+/// Appends the workspaces to the buffers, with addresses from 0 on, and returns
+/// their size in bytes. Workspaces that don't live at the same time share
 /// memory.
 int64_t placeWorkspaces(const Plan &plan, const std::vector<int64_t> &numbers,
                         std::vector<Buffer> &buffers);

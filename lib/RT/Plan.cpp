@@ -84,7 +84,7 @@ Problem nsacc::rt::findGridProblem(const Launch &launch,
       INT32_MAX, 65535, isLaunchedInParts(launch) ? INT32_MAX : kMostBlocksOfZ};
   if (isEmpty(launch, numbers))
     return std::nullopt;
-  // Each launch asks: names are spelled where something is wrong.
+  // Called for each launch, so names are spelled only in case of errors.
   auto explain = [&](const std::string &what) {
     return "kernel '" + launch.kernel + "' " + what;
   };
@@ -120,7 +120,7 @@ Problem nsacc::rt::findGridProblem(const Plan &plan,
 
 static constexpr const char *kDivides = "the launch plan divides by zero";
 
-/// Null where that worked, else what is wrong.
+/// Null on success, else the error.
 static const char *divide(Kind kind, int64_t lhs, int64_t rhs,
                           int64_t &result) {
   if (rhs == 0)
@@ -269,7 +269,7 @@ bool nsacc::rt::setStrides(size_t rank, const int64_t *sizes,
   int64_t stride = 1;
   for (size_t dim = rank; dim-- > 0;) {
     strides[dim] = stride;
-    // Strides of an empty buffer count all other elements.
+    // Strides count a size of 0 as 1.
     int64_t size = std::max<int64_t>(sizes[dim], 1);
     if (__builtin_mul_overflow(stride, size, &stride) ||
         __builtin_mul_overflow(bytes, size, &bytes))

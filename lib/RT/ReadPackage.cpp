@@ -15,7 +15,7 @@ using Json = PackedJson;
   throw std::runtime_error("damaged package: " + message);
 }
 
-/// Where `name` stands in a list of names.
+/// Index of `name` in a list of names.
 template <size_t N>
 static size_t find(const char *const (&names)[N], const std::string &name) {
   for (size_t i = 0; i < N; ++i)
@@ -24,7 +24,7 @@ static size_t find(const char *const (&names)[N], const std::string &name) {
   refuse("'" + name + "' isn't known");
 }
 
-/// The beginning of it as text.
+/// The beginning of the value as text.
 static std::string describe(const Json &json) {
   constexpr size_t longest = 80;
   std::string text =
@@ -32,7 +32,7 @@ static std::string describe(const Json &json) {
   return text.size() <= longest ? text : text.substr(0, longest) + "...";
 }
 
-/// An integer that 64 bits with a sign hold; none where it is anything else.
+/// An integer that fits 64 bits with a sign; none for anything else.
 static std::optional<int64_t> getInteger(const Json &json) {
   if (!json.is_number_integer() ||
       (json.is_number_unsigned() && json.get<uint64_t>() > INT64_MAX))
@@ -61,7 +61,7 @@ static uint32_t getCount(const Json &json, uint32_t low, uint32_t high,
   return static_cast<uint32_t>(getNumber(json, low, high, what));
 }
 
-/// More than any program has: what a package costs stays bounded.
+/// More than any program has; bounds the cost of a package.
 static constexpr size_t kMaxElements = 1 << 10, kMaxSteps = 1 << 16;
 
 static const Json &getArray(const Json &json, const char *field,
@@ -75,7 +75,7 @@ static const Json &getArray(const Json &json, const char *field,
   return array;
 }
 
-/// How many bytes of UTF-8 begin with this one; 0: none do.
+/// Number of bytes of UTF-8 in a character with this first byte; 0: invalid.
 static size_t countUnits(uint8_t first) {
   return first < 0x80                    ? 1
          : first >= 0xc2 && first < 0xe0 ? 2
@@ -84,7 +84,7 @@ static size_t countUnits(uint8_t first) {
                                          : 0;
 }
 
-/// How many bytes at the front are ASCII, in words of 8.
+/// Number of ASCII bytes at the front, in words of 8.
 static size_t countASCII(std::string_view text) {
   size_t at = 0;
   for (uint64_t word; at + sizeof(word) <= text.size(); at += sizeof(word)) {
@@ -95,7 +95,7 @@ static size_t countASCII(std::string_view text) {
   return at;
 }
 
-/// Neither longer than need be, nor half of a surrogate, nor above U+10FFFF.
+/// Neither overlong, nor half of a surrogate, nor above U+10FFFF.
 static bool isUTF8(std::string_view text) {
   for (size_t at = countASCII(text), units; at < text.size(); at += units) {
     auto first = static_cast<uint8_t>(text[at]);
@@ -117,7 +117,7 @@ static bool isUTF8(std::string_view text) {
   return true;
 }
 
-/// C can take it as a string, and Python as UTF-8.
+/// Fails unless C can take the text as a string, and Python as UTF-8.
 static void checkText(std::string_view text, const Json &json) {
   if (text.find('\0') != std::string_view::npos)
     refuse("a text with a zero in it");
@@ -158,7 +158,7 @@ static std::optional<int64_t> readStride(const Json &json) {
   return getNumber(json, 0, INT64_MAX, "a stride");
 }
 
-/// Has each of the parameter's dimensions once.
+/// Reads an order that has each of the parameter's dimensions once.
 static std::vector<uint32_t> readOrder(const Json &json,
                                        const Parameter &parameter) {
   std::vector<uint32_t> order;
@@ -198,12 +198,12 @@ static Parameter readParameter(const Json &json) {
   return parameter;
 }
 
-/// Stands where the package was read from.
+/// Bytes within the buffer that the package was read from.
 static std::string_view getBinary(const Json &json) {
   return json.get_binary();
 }
 
-/// All that it points to is within it.
+/// Reads an image. Everything that it points to must be within it.
 static HostImage readHostImage(const Json &json) {
   HostImage image;
   image.bytes = getBinary(json.at("bytes"));
@@ -234,8 +234,8 @@ static HostImage readHostImage(const Json &json) {
   return image;
 }
 
-/// A driver tells by how code begins whether it is text: what isn't must have
-/// been read as machine code.
+/// A driver recognizes text by its first byte. Other PTX would be read as
+/// machine code.
 static void checkPTX(std::string_view ptx, const Json &json) {
   checkText(ptx, json);
   uint8_t first = ptx.empty() ? ' ' : ptx.front();
@@ -252,7 +252,7 @@ static Image readImage(const Json &json, CodeFor wanted) {
   checkPTX(ptx, json.at("ptx"));
   if (!cubin.empty() && !isWholeELF(cubin))
     refuse("machine code that is no ELF file, or one cut short");
-  // Most of a file, which a processor has no use for.
+  // Most of a file's bytes; a processor doesn't need them.
   if (wanted == CodeFor::All) {
     image.ptx = ptx;
     image.cubin = cubin;
@@ -269,7 +269,7 @@ static Assertion readAssertion(const Json &json) {
 
 namespace {
 
-/// Reads numbers, each computed of those before it.
+/// Reads numbers, each computed from earlier ones.
 class StepReader {
 public:
   explicit StepReader(const Package &package, size_t numRepeats = 0)
@@ -316,8 +316,8 @@ private:
   std::vector<Step> steps;
 };
 
-/// Of each number, the repeat that it is another one for each time; none: it is
-/// the same all the time.
+/// For each number, the repeat in which it changes each time; none: it never
+/// changes.
 std::vector<std::optional<size_t>> findTimes(const std::vector<Step> &steps) {
   std::vector<std::optional<size_t>> times;
   for (const Step &step : steps) {
@@ -338,7 +338,7 @@ std::vector<std::optional<size_t>> findTimes(const std::vector<Step> &steps) {
   return times;
 }
 
-/// Reads the code for one target; its indices stay within what is there.
+/// Reads the code for one target, and checks its indices.
 class TargetReader {
 public:
   TargetReader(const Package &package, const Json &json)
@@ -368,7 +368,8 @@ public:
   }
 
 private:
-  /// A number that is the same all the time or, in a repeat, each time another.
+  /// A number that doesn't change or, within `repeat`, one that changes each
+  /// time.
   uint32_t number(const Json &json,
                   std::optional<size_t> repeat = std::nullopt) const {
     uint32_t index = getIndex(json, plan.steps.size(), "number");
@@ -400,7 +401,8 @@ private:
     return std::nullopt;
   }
 
-  /// What a launch leaves is there when its repeat runs again.
+  /// Fails unless a workspace lives during all of a repeat: when the repeat
+  /// runs again, it must still have the launches' data.
   void checkLife(const Workspace &workspace) const {
     for (const Repeat &repeat : plan.repeats)
       if (workspace.first <= repeat.last && repeat.first <= workspace.last &&
@@ -470,7 +472,7 @@ private:
     return {false, number(each.at("number"), repeat), bytes};
   }
 
-  /// A parameter, or a workspace that lives while this launch runs.
+  /// A parameter, or a workspace that is live during this launch.
   uint32_t readBuffer(const Json &json) const {
     size_t numParameters = package.parameters.size();
     uint32_t buffer =
@@ -508,7 +510,7 @@ private:
       refuse("a tensor map of a number");
     for (const Json &dim : getArray(each, "dims"))
       map.dims.push_back(getIndex(dim, getRank(argument.index), "dimension"));
-    // A dimension that counts twice would reach behind the buffer.
+    // A dimension that occurs twice would reach past the buffer.
     for (uint32_t dim : map.dims)
       if (std::count(map.dims.begin(), map.dims.end(), dim) > 1)
         refuse("a tensor map that has dimension " + std::to_string(dim) +
@@ -577,8 +579,8 @@ static Package read(const Json &json, CodeFor wanted) {
   return package;
 }
 
-/// Code may do anything with buffers, sizes and a grid that it wasn't made for,
-/// and no check of a plan finds that.
+/// Code may access anything if its buffers, sizes and grid aren't the ones it
+/// was made for, and no check of a plan finds that.
 static void checkSeals(const Package &package, const Json &images) {
   std::vector<std::string> seals = makeSeals(package);
   for (size_t index = 0; index < seals.size(); ++index)

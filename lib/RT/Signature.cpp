@@ -1,4 +1,4 @@
-//===- Signature.cpp - What a written header expects ----------------------===//
+//===- Signature.cpp - Signature that a written header expects ------------===//
 
 #include "Signature.h"
 #include "Buffers.h"

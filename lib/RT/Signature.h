@@ -1,4 +1,4 @@
-//===- Signature.h - What a written header expects --------------*- C++ -*-===//
+//===- Signature.h - Signature that a written header expects ----*- C++ -*-===//
 
 #ifndef NSACC_LIB_RT_SIGNATURE_H
 #define NSACC_LIB_RT_SIGNATURE_H
@@ -8,8 +8,8 @@
 
 namespace nsacc::rt {
 
-/// Fails where a package has another kernel or other parameters. Sizes that one
-/// of the two leaves open are the business of launches.
+/// Fails if a package has another kernel or other parameters. If either leaves
+/// a size open, launches check it.
 void matchSignature(const Package &package,
                     const nsacc_rt_signature &signature);
 

@@ -1,4 +1,4 @@
-//===- StreamState.cpp - What a module keeps for each stream --------------===//
+//===- StreamState.cpp - A module's state for each stream -----------------===//
 
 #include "StreamState.h"
 #include "nsacc-rt/failures.h"
@@ -30,7 +30,7 @@ StreamKey nsacc::rt::getKey(driver::Stream stream) {
   if (status != driver::kCaptureNone)
     driver.fail(driver::results::captureInvalidated,
                 "launching while a capture has failed");
-  // A handle can come back for another stream, an id can't.
+  // A handle may be reused for another stream, an id may not.
   unsigned long long id = 0;
   driver.check(driver.streamGetId(stream, &id), "asking for the stream's id");
   return {id, false};
@@ -56,7 +56,7 @@ StreamState::StreamState(size_t numRecords, bool isCapture)
 }
 
 StreamState::~StreamState() {
-  // Nobody is there to be told of errors, as when the process ends.
+  // Errors can't be reported, for instance when the process ends.
   const Driver &driver = Driver::get();
   if (block)
     driver.memFree(block);
@@ -70,7 +70,7 @@ void StreamState::reserve(int64_t bytes, driver::Stream stream) {
     return;
   const Driver &driver = Driver::get();
   RelaxedCapture relaxed;
-  // Room for some more, so that slowly growing sizes don't allocate each time.
+  // Allocates some more, so that slowly growing sizes don't allocate each time.
   int64_t grown = block ? std::max(bytes, capacity + capacity / 2) : bytes;
   driver::Address address = 0;
   driver::Result result = driver.memAlloc(&address, grown + kCounterBytes);
@@ -107,7 +107,7 @@ bool StreamState::hasFailed() const {
   return false;
 }
 
-/// The values of a record, which the device may write again.
+/// Copies the values of a record, which the device may write again.
 static std::array<int64_t, NSACC_RT_FAILURE_MAX_VALUES>
 readValues(const volatile uint64_t *record) {
   std::array<int64_t, NSACC_RT_FAILURE_MAX_VALUES> values;
@@ -126,7 +126,7 @@ StreamState::takeFailure(const std::vector<const TargetCode *> &codes) {
     uint64_t assertion = record[NSACC_RT_FAILURE_ASSERTION];
     const std::vector<Assertion> &assertions = codes[index]->assertions;
     if (!text.empty())
-      ; // What later launches found doesn't matter.
+      ; // Failures of later launches don't matter.
     else if (assertion < assertions.size())
       text = formatMessage(assertions[assertion], readValues(record).data());
     else

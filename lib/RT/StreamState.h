@@ -1,4 +1,4 @@
-//===- StreamState.h - What a module keeps for each stream ------*- C++ -*-===//
+//===- StreamState.h - A module's state for each stream ---------*- C++ -*-===//
 
 #ifndef NSACC_LIB_RT_STREAMSTATE_H
 #define NSACC_LIB_RT_STREAMSTATE_H
@@ -9,8 +9,8 @@
 
 namespace nsacc::rt {
 
-/// A stream, or one capture of it into a graph, to which nothing else may come
-/// in between: graphs run beside their stream.
+/// A stream, or one capture of it into a graph. Captures have separate states,
+/// since graphs run at the same time as their stream.
 struct StreamKey {
   uint64_t id;
   bool isCapture;
@@ -18,14 +18,14 @@ struct StreamKey {
   bool operator==(const StreamKey &) const = default;
 };
 
-/// Asks the driver. Throws where a capture has failed.
+/// Queries the driver. Throws if a capture has failed.
 StreamKey getKey(driver::Stream stream);
 
 /// Device memory of a stream's launches: a counter, workspace, and records of
 /// failures. Holding `mutex` keeps the launches of two runs apart.
 class StreamState {
 public:
-  /// With as many failure records as a module's variants have launches.
+  /// Has as many failure records as a module's variants have launches.
   StreamState(size_t numRecords, bool isCapture);
   ~StreamState();
   StreamState(const StreamState &) = delete;
@@ -46,10 +46,11 @@ public:
 
   bool hasFailed() const;
   /// The least failure of the first launch that has one, as its message; clears
-  /// all records. `codes` has for each record whose launch may write it.
+  /// all records. For each record, `codes` has the code whose launch may write
+  /// it.
   std::string takeFailure(const std::vector<const TargetCode *> &codes);
 
-  /// Kept from launch to launch so that launching allocates nothing.
+  /// Kept between launches so that launching allocates nothing.
   struct Scratch {
     std::vector<Buffer> buffers;
     std::vector<const int64_t *> sizes; ///< of the buffers of parameters
@@ -59,7 +60,8 @@ public:
   } scratch;
 
 private:
-  /// Keeps workspace apart from what every block of a grid counts on.
+  /// Separates workspace from the counter that every block of a grid
+  /// increments.
   static constexpr int64_t kCounterBytes = 256;
 
   volatile uint64_t *getHostRecord(size_t record) const;
@@ -68,7 +70,7 @@ private:
   bool isCapture;
   uint64_t block = 0;
   int64_t capacity = 0;
-  /// What recorded launches of a capture still use.
+  /// Memory that recorded launches of a capture still use.
   std::vector<uint64_t> retired;
   void *hostRecords = nullptr;
   uint64_t deviceRecords = 0;

@@ -4,7 +4,7 @@
 
 using namespace nsacc::rt;
 
-/// As many maps as a process keeps of one module, 100 KiB.
+/// The most maps that a process keeps for one module, 100 KiB.
 static constexpr size_t kMaxMaps = 256;
 
 static constexpr int64_t kMapAlignment = 16;
@@ -35,10 +35,10 @@ static int getType(DType dtype) {
   return -1;
 }
 
-/// `packed` is the stride of a dimension that lies right behind the others.
+/// `packed` is the stride of a dimension that follows the others without a gap.
 static uint64_t getStrideBytes(const Buffer &buffer, uint32_t dim,
                                uint64_t packed, NameGetter getName) {
-  // What is never stepped along may have any stride.
+  // A dimension of one element may have any stride.
   if (buffer.sizes[dim] <= 1)
     return packed;
   int64_t bytes;

@@ -11,27 +11,27 @@
 
 namespace nsacc::rt {
 
-/// What a map is encoded from.
+/// The input for encoding a map.
 struct MapRequest {
   uint64_t address;
   int type;
   uint32_t rank;
   std::array<uint64_t, 5> sizes, strides; ///< strides in bytes
-  std::array<uint32_t, 5> box;            ///< elements that it reaches over
+  std::array<uint32_t, 5> box;            ///< number of elements that it spans
   std::array<uint32_t, 5> steps;
   uint32_t swizzle;
 
   bool operator==(const MapRequest &) const = default;
 };
 
-/// Whose buffer it is, for messages.
+/// Gives the buffer's name for messages.
 using NameGetter = const std::function<std::string()> &;
 
-/// Throws where a bulk copy can't see the buffer so.
+/// Throws if a bulk copy can't access the buffer in this way.
 MapRequest makeRequest(const TensorMap &map, const Buffer &buffer,
                        NameGetter getName);
 
-/// Maps that were encoded before. Any thread may ask.
+/// Maps that were encoded before. Any thread may use it.
 class TensorMapCache {
 public:
   driver::TensorMap get(const MapRequest &request, NameGetter getName);

@@ -1,4 +1,4 @@
-//===- Variants.cpp - Which code is for which sizes -----------------------===//
+//===- Variants.cpp - Sizes that variants are for -------------------------===//
 
 #include "nsacc/RT/Package.h"
 #include <algorithm>
@@ -22,10 +22,10 @@ const Guard *nsacc::rt::findFailedGuard(const Variant &variant,
 
 namespace {
 
-/// Numbers of several variants: equal ones have one name.
+/// Numbers of several variants: equal ones get one id.
 class SharedNumbers {
 public:
-  /// The name of each of the variant's numbers.
+  /// The ids of the variant's numbers.
   std::vector<uint32_t> add(const Variant &variant) {
     std::vector<uint32_t> names;
     for (const Step &step : variant.steps) {
@@ -86,7 +86,7 @@ static std::optional<RangeGuard> getRange(const Guard &guard,
     end = value;
     return found;
   case Step::Kind::Less:
-    if (value == last) // nothing is beyond it
+    if (value == last) // nothing is above it
       found.range = {1, 0};
     else
       end = isLeft ? value + 1 : value - 1;
@@ -116,9 +116,9 @@ bool nsacc::rt::covers(const Variant &general, const Variant &special) {
       });
 }
 
-/// Whether devices that run one of the variant's targets run one of the
-/// other's: of the same architecture, and as what any of them takes, PTX or a
-/// processor's code.
+/// Whether devices that run one of the variant's targets also run one of the
+/// other's: code of the same architecture, in a form that all its devices take,
+/// PTX or a processor's code.
 static bool runsWhere(const Package &package, const Variant &other,
                       const Variant &variant) {
   auto runsEverywhere = [&](const Launch &launch) {
@@ -157,7 +157,7 @@ nsacc::rt::findShadowed(const Package &package) {
 // Calls that none fits
 //===----------------------------------------------------------------------===//
 
-/// "found 20", or "found 20 <= 16" where neither is a constant.
+/// "found 20", or "found 20 <= 16" if neither is a constant.
 static std::string describeFound(const Guard &guard, const Variant &variant,
                                  const std::vector<int64_t> &numbers) {
   const Step &step = variant.steps[guard.number];

@@ -18,7 +18,7 @@
 
 using namespace nsacc::rt;
 
-/// Those that this process may use.
+/// Number of cores that this process may use.
 static unsigned countCores() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof(set), &set) == 0)
@@ -26,8 +26,8 @@ static unsigned countCores() {
   return std::max(1u, std::thread::hardware_concurrency());
 }
 
-/// To hand a part of a run to another thread and to wait for it takes about so
-/// long: it has to be woken, and to wake the one that waits.
+/// About the time for handing a part of a run to another thread and waiting for
+/// it: the thread has to be woken, and then the waiting one.
 static constexpr int64_t kHandOver = 20'000;
 
 static int64_t getNanoseconds(clockid_t clock) {
@@ -38,8 +38,9 @@ static int64_t getNanoseconds(clockid_t clock) {
 
 namespace {
 
-/// Rounding and small numbers as programs expect them, while it lives. Callers
-/// may flush small numbers to zero, and threads begin as those that start them.
+/// Default rounding and subnormal numbers, which programs expect, while it
+/// lives. Callers may flush subnormals to zero, and threads inherit the mode of
+/// the thread that starts them.
 class DefaultArithmetic {
 public:
   DefaultArithmetic() {
@@ -54,19 +55,18 @@ private:
   std::fenv_t before;
 };
 
-/// Threads that take tasks, the first that came first. They are never joined:
-/// the pool lives as long as the process.
+/// Threads that take tasks in the order of adding. They are never joined: the
+/// pool lives as long as the process.
 class Pool {
 public:
   explicit Pool(unsigned most) : most(most) {}
 
   unsigned getMost() const { return most; }
 
-  /// False where there is no thread or memory for the task, and none can be
-  /// had.
+  /// False if there is no thread or memory for the task, and none can be made.
   bool add(std::function<void()> task) {
     std::lock_guard<std::mutex> lock(mutex);
-    // A thread starts when there is work for it.
+    // Starts a thread when there is work for it.
     if (idle <= tasks.size() && started < most)
       start();
     if (started == 0)
@@ -86,7 +86,7 @@ private:
       std::thread([this] { work(); }).detach();
       ++started;
     } catch (const std::system_error &) {
-      // Those that there are do it, one task after the other.
+      // The existing threads do the work, one task after the other.
     }
   }
 
@@ -121,10 +121,10 @@ public:
         running(workers) {}
 
   void work(const std::function<void(int64_t, int64_t)> &call) {
-    // Its own time: on a busy machine it may stand still for long.
+    // The thread's own time: on a busy machine it may be suspended for long.
     int64_t start = getNanoseconds(CLOCK_THREAD_CPUTIME_ID);
     while (!isStopped) {
-      // From the end: under a causal mask, the longest programs come first.
+      // From the end: under a causal mask, the last programs take longest.
       int64_t end = next.fetch_sub(size);
       if (end <= 0)
         break;
@@ -136,7 +136,7 @@ public:
       done.notify_one();
   }
 
-  /// Nanoseconds of all workers; none where they were stopped.
+  /// Nanoseconds of all workers; none if they were stopped.
   std::optional<int64_t> wait(const std::function<bool()> &isInterrupted) {
     std::unique_lock<std::mutex> lock(mutex);
     auto isDone = [this] { return running == 0; };
@@ -155,7 +155,7 @@ public:
   }
 
 private:
-  /// Small, so that nobody waits long for the last one.
+  /// Size of a piece. Small, so that the last piece doesn't delay the end.
   int64_t size;
   std::atomic<int64_t> next;
   std::atomic<bool> isStopped = false;
@@ -167,9 +167,9 @@ private:
 
 } // namespace
 
-/// Started with the first run. A process that was forked after that has none of
-/// its parent's threads, so it gets a pool of its own; pools are never
-/// destroyed, because that would wait for the parent's.
+/// Started with the first run. A process that was forked later has none of its
+/// parent's threads, so it gets a new pool; pools are never destroyed, because
+/// that would wait for the parent's threads.
 static Pool &getPool() {
   static std::mutex mutex;
   static pid_t owner = 0;
@@ -182,11 +182,11 @@ static Pool &getPool() {
   return *pool;
 }
 
-/// Calls programs on this thread until all are done or it takes longer than
-/// was thought: then the first `left` are left. What it took.
+/// Calls programs on this thread until all are done or the time is much longer
+/// than expected: then the first `left` programs remain. Returns the time.
 static int64_t runHere(const Work &work, int64_t &left) {
   DefaultArithmetic arithmetic;
-  // A thread's own time takes longer to read.
+  // A thread's own time is slower to read.
   int64_t start = getNanoseconds(CLOCK_MONOTONIC), taken = 0;
   int64_t size = std::max<int64_t>(1, work.total / 16);
   for (left = work.total; left > 0 && taken < 4 * kHandOver;
@@ -195,11 +195,11 @@ static int64_t runHere(const Work &work, int64_t &left) {
     left = std::max<int64_t>(0, end - size);
     work.call(left, end);
   }
-  // The thread may have stood still.
+  // The thread may have been suspended.
   return std::min(taken, std::max(2 * *work.nanoseconds, kHandOver / 2));
 }
 
-/// Counts the threads that have a hand-over's worth each to do.
+/// Counts the threads that each have at least a hand-over's time of work.
 static int64_t countWorkers(const Work &work, const Pool &pool) {
   int64_t workers =
       std::min<int64_t>(work.total, work.threads ? work.threads : countCores());

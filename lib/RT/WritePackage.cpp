@@ -164,7 +164,7 @@ static std::string toMessagePack(const OrderedJson &json) {
   return bytes;
 }
 
-// The body with null instead of code and seals.
+// Hashes the body with null instead of code and seals.
 std::vector<std::string> nsacc::rt::makeSeals(const Package &package) {
   OrderedJson json = toJson(package);
   for (const Image &image : package.images) {
@@ -196,7 +196,7 @@ std::string nsacc::rt::writePackage(const Package &package) {
   return sealBody(toMessagePack(json));
 }
 
-/// What fits into a line stands on one.
+/// Values that fit into a line are printed on one.
 static void print(const OrderedJson &json, const std::string &indent,
                   std::string &text) {
   constexpr size_t lineLength = 120;

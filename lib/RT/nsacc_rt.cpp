@@ -19,7 +19,7 @@
 using namespace nsacc::rt;
 
 struct nsacc_rt_module {
-  /// One of them.
+  /// One of the two is set.
   std::unique_ptr<Module> onDevice;
   std::unique_ptr<HostModule> onHost;
 
@@ -28,13 +28,14 @@ struct nsacc_rt_module {
   }
 };
 
-/// Where callers find it: a thread's messages all stand in one place, so that
-/// a pointer to an earlier one is never of memory that is gone, and
-/// `printf("%d %s", call(), nsacc_rt_message())` is right in whichever order
-/// its arguments are computed.
+/// The message for callers. All messages of a thread are at the same address,
+/// so that a pointer to an earlier one stays valid, and `printf("%d %s",
+/// call(), nsacc_rt_message())` is right in whichever order its arguments are
+/// computed.
 static thread_local char message[4096];
 
-/// What is too long is cut before a character of UTF-8.
+/// Sets the message and returns the status. A long text is cut before a
+/// character of UTF-8.
 static nsacc_rt_status fail(nsacc_rt_status status, const char *text) {
   constexpr std::string_view dots = "...";
   size_t size = std::strlen(text);
@@ -48,7 +49,7 @@ static nsacc_rt_status fail(nsacc_rt_status status, const char *text) {
   return status;
 }
 
-/// Runs `body`; what it throws becomes a status.
+/// Runs `body`; an exception becomes a status.
 template <typename Body> static nsacc_rt_status guard(Body body) {
   message[0] = '\0';
   try {
@@ -153,8 +154,8 @@ struct FileBytes {
 };
 } // namespace
 
-/// What a file's size says, and one byte to see its end with. Others than plain
-/// files tell of no size.
+/// The file's size, and one byte to detect its end. Files that aren't plain
+/// have no size.
 static size_t guessCapacity(FILE *file) {
   constexpr size_t least = 1 << 16;
   struct stat info;
@@ -175,7 +176,7 @@ static FileBytes readFile(const char *path) {
   FileBytes read;
   size_t capacity = 0;
   do {
-    // Bytes that are read aren't zeroed before.
+    // The buffer isn't zeroed before reading.
     capacity = capacity ? 2 * capacity : guessCapacity(file.get());
     auto larger = std::make_unique_for_overwrite<char[]>(capacity);
     std::copy_n(read.bytes.get(), read.size, larger.get());
@@ -278,7 +279,8 @@ static driver::Stream toStream(nsacc_rt_stream stream) {
   return static_cast<driver::Stream>(stream);
 }
 
-/// The host's module; null: the module is on a device. The host has no streams.
+/// The host's module; null if the module is on a device. The host has no
+/// streams.
 static HostModule *getHostModule(nsacc_rt_module *module,
                                  nsacc_rt_stream stream) {
   require(module, "module");
@@ -288,7 +290,7 @@ static HostModule *getHostModule(nsacc_rt_module *module,
   return module->onHost.get();
 }
 
-/// Headers that `nsacc header` writes pass no tensors where they get no sizes.
+/// Headers that `nsacc header` writes pass no tensors if they get no sizes.
 static void requireTensors(const nsacc_rt_module &module,
                            const nsacc_rt_tensor *tensors, size_t count) {
   size_t expected = module.getPackage().parameters.size();
