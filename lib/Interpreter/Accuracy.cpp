@@ -1,4 +1,4 @@
-//===- Accuracy.cpp - Whether results are as exact as they must be --------===//
+//===- Accuracy.cpp - Error bounds of results -----------------------------===//
 //
 // docs/Numerics.md, "Compiled targets".
 //
@@ -16,11 +16,11 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::interpreter;
 
-/// How many random roundings of the formula are tried before a result is wrong:
-/// the first numbers are enough for most. Each rounding only widens the bound,
-/// so the verdict is always that of the last number.
+/// The number of random roundings of the formula that are tried before a result
+/// is wrong: the first numbers are enough for most results. Each rounding only
+/// widens the bound, so the verdict is always that of the last number.
 static constexpr unsigned numbersOfEvaluations[] = {1, 3, 20};
-/// A compiled error may be this many times that of the formula in f32.
+/// A compiled error may be this many times the formula's error in f32.
 static constexpr double mostTimes = 2;
 /// An exponential below about 2^-120 may be 0: such scores are ties.
 static constexpr double tooSmall = 0x1p-114;
@@ -39,21 +39,22 @@ public:
   nsa::KernelOp kernel;
   std::vector<Tensor> inputs;
   TracedRun exact;
-  /// Its results as the program declares them.
+  /// Results with dimensions in the program's order.
   std::vector<Tensor> expected;
   EagerErrors eager;
   int64_t usefulOperations = 0;
 
 private:
-  /// Where results were beyond their bounds.
+  /// The elements beyond their bounds.
   struct Failures {
     bool outsideOfRows = false;
     std::vector<bool> rows;
-    /// As rows select.
+    /// Rows by findSelectingRow.
     std::vector<bool> selecting;
   };
 
-  /// These take results with dimensions in the order of the kernel's types.
+  /// These functions take results with dimensions in the order of the kernel's
+  /// types.
   Accuracy check(unsigned index, const Tensor &result);
   void checkReals(unsigned index, const Tensor &result, Accuracy &accuracy);
   void checkIntegers(unsigned index, const Tensor &result, Accuracy &accuracy);
@@ -73,7 +74,7 @@ private:
 // Rows
 //===----------------------------------------------------------------------===//
 
-/// Evaluates what failed, so far as that can be told from the rest.
+/// Evaluates the failed rows, if rows can be evaluated without the others.
 void AccuracyChecker::State::evaluate(unsigned times) {
   bool isFirst = eager.getNumEvaluations() == 0;
   bool needsAll = isFirst || failures.outsideOfRows;
@@ -82,7 +83,7 @@ void AccuracyChecker::State::evaluate(unsigned times) {
                    isFirst ? nullptr : &failures.selecting);
 }
 
-/// Whether rounding decides what the element's row selects.
+/// Whether rounding decides which blocks the element's row selects.
 bool AccuracyChecker::State::isUndecided(unsigned result, int64_t element,
                                          int64_t numElements) const {
   std::optional<int64_t> row =
@@ -107,8 +108,8 @@ void AccuracyChecker::State::noteFailure(unsigned result, int64_t element,
 // Reals
 //===----------------------------------------------------------------------===//
 
-/// Half the spacing of numbers around 1, and what is too small to matter: an
-/// exponential below about 2^-120 may be 0.
+/// Half the spacing of numbers around 1, and the size below which numbers don't
+/// matter: an exponential below about 2^-120 may be 0.
 static std::pair<double, double> getPrecision(DType dtype) {
   switch (dtype) {
   case DType::F16:
@@ -154,7 +155,7 @@ void AccuracyChecker::State::checkReals(unsigned index, const Tensor &result,
              why)
                 .str();
       };
-      // What the result's type can't hold is infinite there.
+      // Values that the result's type can't hold are infinite in it.
       Kind kind = classify(found[i]);
       Kind wantedKind = classify(roundTo(result.getDType(), wanted[i]));
       if (kind != Kind::Finite || wantedKind != Kind::Finite) {
@@ -187,7 +188,7 @@ void AccuracyChecker::State::checkReals(unsigned index, const Tensor &result,
 // Integers
 //===----------------------------------------------------------------------===//
 
-/// Whether blocks `in` and `out` of line `line` score nearly the same.
+/// Whether blocks `in` and `out` of line `line` have nearly the same score.
 bool AccuracyChecker::State::scoreAlike(nsa::TopKOp topk, int64_t line,
                                         int64_t in, int64_t out) const {
   const TensorValue &scores = exact.context.getTensor(topk.getImportance());
@@ -201,9 +202,9 @@ bool AccuracyChecker::State::scoreAlike(nsa::TopKOp topk, int64_t line,
          2 * mostTimes * eager.getScoreError(topk, line) + tooSmall;
 }
 
-/// Whether `found` is the selection, or a union with one, that rounding the
-/// scores of line `line` may lead to: blocks that took another's place have
-/// nearly its score.
+/// Whether `found` is a possible selection, or union with one, if the scores of
+/// line `line` are rounded: replaced blocks must have nearly the same score as
+/// their replacement.
 bool AccuracyChecker::State::mayBeSelected(Value whole,
                                            ArrayRef<nsa::TopKOp> topks,
                                            int64_t line,
@@ -237,7 +238,8 @@ bool AccuracyChecker::State::mayBeSelected(Value whole,
   return true;
 }
 
-/// What a wrong block and the right one score, and how far rounding moves that.
+/// The scores of a wrong block and the right one, and the error that rounding
+/// makes in them.
 std::string AccuracyChecker::State::describeScores(nsa::TopKOp topk,
                                                    int64_t line, int64_t found,
                                                    int64_t wanted) const {
@@ -287,11 +289,11 @@ void AccuracyChecker::State::checkIntegers(unsigned index, const Tensor &result,
   int64_t size = found.size();
   bool isOfRows =
       eager.findSelectingRow(eager.getType(index), 0, size).has_value();
-  // Whether element `i` belongs to another selection that may stand there.
+  // Whether element `i` belongs to a different selection that is also right.
   auto mayDiffer = [&](int64_t i) {
     if (topks.empty() || !isUndecided(index, i, size))
       return false;
-    // Integers that are computed of indices are left out, as reals are.
+    // Integers that are computed from indices are left out, as reals are.
     if (!areSelected)
       return true;
     int64_t width = shape.back(), line = i / width;
@@ -376,7 +378,7 @@ ArrayRef<Tensor> AccuracyChecker::getExpected() const {
 std::vector<Accuracy> AccuracyChecker::check(ArrayRef<Tensor> results) {
   auto isWithin = [](const Accuracy &accuracy) { return accuracy.isWithin; };
   std::vector<Accuracy> accuracies;
-  // Only the first evaluation is of all rows, whatever results it is for.
+  // The first evaluation covers all rows, whichever results it is for.
   unsigned done = std::min(state->eager.getNumEvaluations(), 1u);
   for (unsigned number : numbersOfEvaluations) {
     state->evaluate(number - done);

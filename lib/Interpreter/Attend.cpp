@@ -16,19 +16,20 @@ using namespace nsacc::interpreter;
 
 namespace {
 
-/// What the rows of an attend share.
+/// Data that the rows of an attend share.
 struct Attention {
   Scoring scoring;
   const TensorValue *value;
   int64_t valueDepth;
   /// The values' element type, for results of eager arithmetic.
   std::optional<DType> valueType;
-  /// How weights and their sums are rounded: in each attention's own way, since
-  /// programs may add them up in another order, also where two attentions see
-  /// the same keys.
+  /// Rounding of weights and their sums. Each attention has a different one,
+  /// since programs may add them up in another order, even if two attentions
+  /// see the same keys.
   Rounding sums = {};
-  /// Eager arithmetic keeps 11 digits of an output, which is what programs
-  /// store of it: of each attention's in its own way, as they may store some.
+  /// Eager arithmetic keeps 11 digits of an output, as programs that store it
+  /// do. Each attention rounds differently, since programs may store some
+  /// outputs only.
   Rounding toHalves = {};
   Clause normalize, sink;
 };
@@ -63,7 +64,7 @@ private:
 
 } // namespace
 
-/// Of Σ exp x. NaN if any is NaN; else +inf if any is.
+/// The sum Σ exp x. NaN if any x is NaN; else +inf if any is.
 static Normalizer addUp(ArrayRef<double> values, Rounding round) {
   Normalizer all;
   for (double x : values) {
@@ -79,7 +80,7 @@ static Normalizer addUp(ArrayRef<double> values, Rounding round) {
   return all;
 }
 
-/// Leaves exp(s_j) / (Σ exp(s_j) + exp(sink)) in `weights`.
+/// Sets `weights` to exp(s_j) / (Σ exp(s_j) + exp(sink)).
 llvm::Expected<Normalizer> AttendRow::runSoftmax(const Position &position) {
   ArrayRef<double> scores = scorer.getScores();
   weights.assign(scores.begin(), scores.end());
@@ -98,7 +99,7 @@ llvm::Expected<Normalizer> AttendRow::runSoftmax(const Position &position) {
   return normalizer;
 }
 
-/// o = Σ w_j v_j / normalize; 0 where no key takes part.
+/// o = Σ w_j v_j / normalize; 0 if no key takes part.
 llvm::Error AttendRow::runWeighted(const Position &position,
                                    MutableArrayRef<double> out) {
   if (llvm::Error error = scorer.runWeight(weights))
@@ -181,7 +182,7 @@ static std::optional<DType> getSmallType(Type type) {
   return element.isF16() ? std::optional(DType::F16) : std::nullopt;
 }
 
-/// How many ops stand in front of it.
+/// Number of ops before it.
 static uint64_t getPlace(Operation *op) {
   return std::distance(op->getBlock()->begin(), op->getIterator());
 }
@@ -257,8 +258,8 @@ nsacc::interpreter::evaluateMerge(nsa::MergeOp op, const Context &context) {
   result.lse =
       TensorValue::makeReal(context.getTensor(op.getLses().front()).shape);
   int64_t depth = result.output.shape.back();
-  // A merge that only one branch takes part in is that branch, and yet code of
-  // its own.
+  // A merge with only one branch that takes part equals that branch, but it is
+  // other code, which rounds differently.
   Rounding round = context.rounding.elsewhere();
   for (size_t row = 0, e = result.lse.reals.size(); row != e; ++row) {
     SmallVector<Normalizer> branches =

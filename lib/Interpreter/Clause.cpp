@@ -28,7 +28,7 @@ ClauseRunner::ClauseRunner(const Clause &clause, size_t lanes)
     frame.emplace(*clause.program, lanes);
 }
 
-/// Arguments in front of b, h, t, i (and j); see nsa.attend.
+/// Number of arguments before b, h, t, i (and j); see nsa.attend.
 unsigned ClauseRunner::getFirstPosition() const {
   switch (clause.kind) {
   case nsa::Clause::Score:

@@ -8,8 +8,8 @@
 
 namespace nsacc::interpreter {
 
-/// Where clauses are evaluated: batch entry, query head, the query's row within
-/// its batch entry and its absolute position.
+/// The position at which clauses are evaluated: batch entry, query head, the
+/// query's row within its batch entry and its absolute position.
 struct Position {
   int64_t b = 0, h = 0, t = 0, i = 0;
 };
@@ -24,21 +24,22 @@ struct Clause {
   bool isEmpty() const { return !program; }
 };
 
-/// Runs a clause; owns the memory for it, so each thread has its own.
+/// Runs a clause. Owns the memory for it, so each thread needs its own runner.
 class ClauseRunner {
 public:
-  /// For at most `lanes` keys at a time. An empty clause must not be run.
+  /// Takes at most `lanes` keys at a time. An empty clause must not be run.
   ClauseRunner(const Clause &clause, size_t lanes);
 
   bool isEmpty() const { return clause.isEmpty(); }
   void setPosition(const Position &position);
 
-  /// For each key, with its score where the clause has one: any number of keys.
+  /// Runs for each key, with its score if the clause has one: any number of
+  /// keys.
   llvm::Error run(llvm::ArrayRef<int64_t> keys, llvm::ArrayRef<double> scores,
                   std::vector<double> &result);
   llvm::Error run(llvm::ArrayRef<int64_t> keys, std::vector<int64_t> &result);
 
-  /// Clauses of a row.
+  /// Runs a clause of a row.
   llvm::Expected<double> runNormalize(double sum, int64_t visible);
   llvm::Expected<double> runRow();
 

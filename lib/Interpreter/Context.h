@@ -13,13 +13,12 @@
 
 namespace nsacc::interpreter {
 
-/// The sum that a softmax divides by, Σ exp(s - most), and what its logarithm
-/// leaves out: where `most` is large, fp64 has no digits for both in one
-/// number.
+/// The denominator of a softmax, as Σ exp(s - most) and `most`: if `most` is
+/// large, fp64 has too few digits for both in one number.
 struct Normalizer {
   double most = absent, sum = 1;
 
-  /// exp(s) over Σ exp(s).
+  /// exp(s) divided by Σ exp(s).
   double getShare(double score, Rounding round) const {
     return round(round(std::exp(round(score - most))) / sum);
   }
@@ -33,12 +32,13 @@ struct Context {
   unsigned threads = 1;
   std::atomic<int64_t> *usefulOperations = nullptr;
   Rounding rounding{};
-  /// By packed query row: whether it is computed; null: all are.
+  /// For each packed query row, whether it is computed; null: all are.
   const std::vector<bool> *onlyRows = nullptr;
   llvm::DenseMap<mlir::Value, std::shared_ptr<const TensorValue>> tensors{};
   llvm::DenseMap<mlir::Value, std::shared_ptr<const SelectionValue>>
       selections{};
-  /// Of log-sum-exps that this run has computed, and where they stay in fp64.
+  /// Denominators of log-sum-exps that this run has computed, if they stay in
+  /// fp64.
   llvm::DenseMap<mlir::Value, std::shared_ptr<const std::vector<Normalizer>>>
       normalizers{};
 
@@ -49,7 +49,7 @@ struct Context {
   const SelectionValue &getSelection(mlir::Value value) const {
     return *selections.find(value)->second;
   }
-  /// Of element `index` of a log-sum-exp.
+  /// The denominator of element `index` of a log-sum-exp.
   Normalizer getNormalizer(mlir::Value lse, int64_t index) const {
     auto found = normalizers.find(lse);
     return found != normalizers.end() ? (*found->second)[index]

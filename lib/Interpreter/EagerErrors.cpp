@@ -1,4 +1,4 @@
-//===- EagerErrors.cpp - What rounding does to a formula ------------------===//
+//===- EagerErrors.cpp - Effect of rounding on a formula ------------------===//
 
 #include "EagerErrors.h"
 #include "llvm/ADT/Sequence.h"
@@ -16,7 +16,7 @@ Kind nsacc::interpreter::classify(double value) {
   return Kind::Finite;
 }
 
-/// The channels of one query and head.
+/// Number of channels of one query and head.
 int64_t nsacc::interpreter::getElementsInLine(nsa::NamedTensorType type,
                                               ArrayRef<int64_t> shape) {
   int64_t leading = type.isRagged() ? 2 : 3;
@@ -67,7 +67,7 @@ void EagerErrors::evaluate(const std::vector<bool> *onlyRows,
       kernel, inputs,
       {.roundStorage = true, .threads = threads, .eagerSeed = evaluations++},
       onlyRows);
-  // Where rounding makes an error of it, it says nothing.
+  // If rounding causes an error of the run, it tells nothing about results.
   if (!run) {
     llvm::consumeError(run.takeError());
     return;
@@ -105,8 +105,8 @@ void EagerErrors::add(unsigned index, const Tensor &result,
   }
 }
 
-/// Whether a score that is chosen and one that isn't are no further apart.
-/// Padding, and blocks that are forced, may have no score.
+/// Whether a chosen score and another one differ by at most `distance`.
+/// Padding, and forced blocks, may have no score.
 static bool areNear(ArrayRef<int64_t> chosen, ArrayRef<double> scores,
                     double distance) {
   int64_t size = scores.size();
@@ -128,8 +128,8 @@ void EagerErrors::add(nsa::TopKOp topk, const Context &found,
   double least = INFINITY, most = -INFINITY, largest = 0;
   for (auto [exactScore, score] : llvm::zip_equal(exactScores, scores)) {
     double moved = score - exactScore;
-    // Absent entries are infinite in both; one that overflows is as far off
-    // as can be.
+    // Absent entries are infinite in both. A score that overflows has an
+    // infinite error.
     if (!std::isfinite(exactScore) || std::isnan(moved))
       continue;
     least = std::min(least, moved);
@@ -147,8 +147,8 @@ void EagerErrors::add(nsa::TopKOp topk, const Context &found,
       apart = error.apart;
     }
   auto isSuspect = [&](int64_t row) { return suspects && (*suspects)[row]; };
-  // A compiled program may move scores twice as far as the formula in low
-  // precision does, and so break ties that no evaluation breaks.
+  // A compiled program's errors of scores may be twice those of the formula in
+  // low precision, and so break ties that no evaluation breaks.
   if (chosen != selected.get(group.begin, group.firstHead) ||
       (apart > 0 &&
        llvm::any_of(llvm::seq(group.begin, group.end), isSuspect) &&

@@ -1,4 +1,4 @@
-//===- EagerErrors.h - What rounding does to a formula ----------*- C++ -*-===//
+//===- EagerErrors.h - Effect of rounding on a formula ----------*- C++ -*-===//
 //
 // docs/Numerics.md, "Compiled targets".
 //
@@ -17,23 +17,23 @@ enum class Kind : uint8_t { Finite, NaN, Infinity, MinusInfinity };
 
 Kind classify(double value);
 
-/// A result's innermost elements, which share a bound.
+/// Number of a result's innermost elements, which share a bound.
 int64_t getElementsInLine(nsa::NamedTensorType type,
                           llvm::ArrayRef<int64_t> shape);
 
 /// Evaluates a kernel's formula again and again with random roundings, and
-/// keeps how far that leads from the exact results: not the results themselves.
+/// keeps the largest errors against the exact results, not the results.
 class EagerErrors {
 public:
-  /// `kernel`, `inputs` and `exact` outlive this.
+  /// `kernel`, `inputs` and `exact` must outlive this object.
   EagerErrors(nsa::KernelOp kernel, llvm::ArrayRef<Tensor> inputs,
               unsigned threads, const TracedRun &exact);
 
   unsigned getNumEvaluations() const { return evaluations; }
   const QueryRows &getRows() const { return rows; }
 
-  /// One more evaluation: of these rows, or of all. Of `suspects`, rows as
-  /// findSelectingRow counts them, nearly equal scores are told, too.
+  /// Evaluates once more: these rows, or all. For rows in `suspects`, numbered
+  /// as in findSelectingRow, nearly equal scores count as undecided, too.
   void evaluate(const std::vector<bool> *onlyRows = nullptr,
                 const std::vector<bool> *suspects = nullptr);
 
@@ -48,14 +48,14 @@ public:
   double getError(unsigned result, int64_t line) const {
     return results[result].errors[line];
   }
-  /// Whether rounding leads to this kind of number.
+  /// Whether rounding can give this kind of number.
   bool leadsTo(Kind kind, unsigned result, int64_t element) const {
     return results[result].kinds[element] >> unsigned(kind) & 1;
   }
 
-  /// Packed query rows in whose selections rounding decides.
+  /// Packed query rows whose selections depend on rounding.
   const std::vector<bool> &getUndecidedRows() const { return undecided; }
-  /// The row of an element of such a tensor.
+  /// The row of an element of a tensor of this type.
   std::optional<int64_t> findSelectingRow(nsa::NamedTensorType type,
                                           int64_t element,
                                           int64_t numElements) const;
@@ -67,16 +67,16 @@ public:
 private:
   struct ResultErrors {
     nsa::NamedTensorType type;
-    /// The rest is of reals only.
+    /// The other members are for reals only.
     std::vector<double> exact;
     std::vector<double> errors;
-    /// By element: a bit for each kind that was met.
+    /// For each element, a bit for each kind that occurred.
     std::vector<uint8_t> kinds;
     int64_t inLine = 1;
   };
 
-  /// Of the scores of one row and head: the largest error, and by how much at
-  /// most two of them moved apart.
+  /// Errors of the scores of one row and head: the largest error, and the
+  /// largest change of the difference of two scores.
   struct ScoreErrors {
     double most = 0, apart = 0;
   };

@@ -14,7 +14,7 @@ int64_t RowOffsets::findBatch(int64_t row) const {
   return llvm::upper_bound(offsets, row) - offsets.begin() - 1;
 }
 
-/// Every dimension that the kernel's ops need has a size.
+/// Fails if a dimension that the kernel's ops need has no size.
 static llvm::Error checkKnown(nsa::KernelOp kernel, const DimSizes &sizes) {
   llvm::StringRef missing;
   auto check = [&](llvm::StringRef name) {
@@ -93,7 +93,7 @@ int64_t Environment::getMaxEntries(Attribute dim) const {
 }
 
 int64_t Environment::getSize(Attribute dim) const {
-  // Whatever the rows of the batch hold, even if there are none.
+  // Independent of the batch's rows, even if there are none.
   if (auto size = dyn_cast<IntegerAttr>(dim))
     return size.getInt();
   if (auto named = dyn_cast<nsa::NamedDimAttr>(dim))

@@ -1,8 +1,7 @@
 //===- Environment.h - Sizes and batch rows of a running kernel -*- C++ -*-===//
-//
-// Dense and ragged batches are one thing here: the rows of all batch entries
-// stand packed behind each other, and offsets say where each entry starts. A
-// dense [B, T, …] is packed rows of equal lengths.
+// Dense and ragged batches are treated alike: the rows of all batch entries are
+// packed one after the other, and offsets say where each entry starts. A dense
+// [B, T, …] has packed rows of equal lengths.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +23,7 @@ class PooledDimAttr;
 
 namespace nsacc::interpreter {
 
-/// Where the rows of each batch entry start; one more than there are entries.
+/// The first row of each batch entry; one more than there are entries.
 class RowOffsets {
 public:
   explicit RowOffsets(std::vector<int64_t> offsets)
@@ -46,7 +45,7 @@ public:
   /// Binds the kernel's dimensions from its inputs, checking them.
   static llvm::Expected<Environment> create(nsa::KernelOp kernel,
                                             llvm::ArrayRef<Tensor> inputs);
-  /// Of sizes that are known, for code that reads no tensors.
+  /// An environment of known sizes, for code that reads no tensors.
   static Environment of(DimSizes sizes) {
     return Environment(std::move(sizes));
   }
@@ -60,7 +59,7 @@ public:
   /// The packed rows of a tensor [B, T, …] or [ragged T, …].
   RowOffsets getRows(llvm::ArrayRef<mlir::Attribute> dims) const;
 
-  /// Tokens of batch entry `b` behind a dimension of tokens, pooled keys or
+  /// Tokens of batch entry `b` for a dimension of tokens, pooled keys or
   /// blocks.
   int64_t getTokens(mlir::Attribute dim, int64_t b) const;
   /// Entries of batch entry `b` in a dimension of keys or blocks.

@@ -8,8 +8,8 @@
 
 namespace nsacc::interpreter {
 
-/// An attention's output and, for softmax, its log-sum-exp and what it is made
-/// of.
+/// An attention's output and, for softmax, its log-sum-exp and the
+/// denominators.
 struct AttendResult {
   TensorValue output, lse;
   std::vector<Normalizer> normalizers;
@@ -31,7 +31,7 @@ llvm::Expected<SelectionValue> evaluateTopK(nsa::TopKOp op,
 llvm::Expected<SelectionValue>
 evaluateDeclareSelection(nsa::DeclareSelectionOp op, const Context &context);
 SelectionValue evaluateUnion(nsa::UnionOp op, const Context &context);
-/// Each count of blocks is 0 to `top`.
+/// Checks that each count of blocks is 0 to `top`.
 llvm::Error checkCounts(mlir::Value tensor, const TensorValue &counts,
                         int64_t top);
 TensorValue evaluateIndices(nsa::IndicesOp op, const Context &context);

@@ -111,7 +111,7 @@ void Frame::runOnlyLane(size_t lane, Frame &all) {
   need(program.result);
 }
 
-/// Computes a register and what it needs. False after a failed assertion.
+/// Computes a register and its operands. False after a failed assertion.
 bool Frame::need(unsigned index) {
   if (known[index])
     return true;
@@ -122,7 +122,7 @@ bool Frame::need(unsigned index) {
   if (step.needs == Step::Needs::Select) {
     if (!need(operands[0]))
       return false;
-    // Operands that aren't needed keep an old value, which is as good as any.
+    // Operands that aren't needed keep an old value, which doesn't matter.
     if (!need(integers[operands[0]][0] ? operands[1] : operands[2]))
       return false;
   } else if (step.needs != Step::Needs::All) {

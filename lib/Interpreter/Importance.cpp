@@ -154,7 +154,8 @@ static Reduce getReduce(nsa::BlockMap map) {
   llvm_unreachable("unknown block map");
 }
 
-/// Block `n` holds the tokens [n·block, (n+1)·block).
+/// Maps a row of entries to blocks. Block `n` holds the tokens [n·block,
+/// (n+1)·block).
 static void mapRowToBlocks(nsa::BlocksOp op, Attribute dim, Rounding rounding,
                            ArrayRef<double> entries,
                            MutableArrayRef<double> blocks) {

@@ -1,4 +1,4 @@
-//===- Interpreter.cpp - The meaning of nsa programs, executable ----------===//
+//===- Interpreter.cpp - Interpreter of nsa programs ----------------------===//
 
 #include "nsacc/Interpreter/Interpreter.h"
 #include "Evaluate.h"
@@ -43,7 +43,7 @@ static llvm::Error makeMemoryError(StringRef what) {
                    "it fewer tokens");
 }
 
-/// The results of `op` have sizes that memory could hold.
+/// Fails if the results of `op` are too large for memory.
 static llvm::Error checkSizes(Operation &op, const Environment &environment) {
   constexpr int64_t mostElements = int64_t(1) << 40;
   for (Type type : op.getResultTypes()) {
@@ -86,8 +86,8 @@ void Interpreter::setInputs(nsa::KernelOp kernel, ArrayRef<Tensor> inputs) {
   }
 }
 
-/// Integers are the nearest that the element type holds. With roundStorage,
-/// reals have its precision.
+/// Stores a result. Integers become the nearest that the element type holds.
+/// With roundStorage, reals have its precision.
 void Interpreter::set(Value value, TensorValue tensor) {
   Type type = cast<nsa::NamedTensorType>(value.getType()).getElementType();
   if (type.isInteger(32))

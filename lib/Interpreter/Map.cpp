@@ -81,7 +81,7 @@ void MapPiece::load(unsigned argument, const std::vector<T> &data) {
   frame.assign(argument, ArrayRef<T>(values));
 }
 
-/// Converts what the region yields to the kind of the result.
+/// Converts the yielded values to the result's kind.
 void MapPiece::store(const Piece &piece) {
   auto copy = [&](auto from) {
     if (!result.reals.empty())

@@ -1,4 +1,4 @@
-//===- Mask.cpp - Masks at positions, without a run -----------------------===//
+//===- Mask.cpp - Masks evaluated without a run ---------------------------===//
 
 #include "nsacc/Interpreter/Mask.h"
 #include "Clause.h"

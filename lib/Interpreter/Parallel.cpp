@@ -23,7 +23,7 @@ public:
     row = newRow;
   }
 
-  /// Rows from this one on needn't be computed any more.
+  /// Rows from this one on needn't be computed.
   int64_t getRow() const { return row; }
   llvm::Error take() { return std::move(error); }
 
@@ -38,7 +38,7 @@ private:
 llvm::Error
 nsacc::interpreter::forEachRow(int64_t rows, unsigned threads,
                                llvm::function_ref<RowWorker()> makeWorker) {
-  // Late rows of a causal mask cost more than early ones: hand out few at a
+  // Late rows of a causal mask cost more than early ones: hand out a few at a
   // time.
   constexpr int64_t rowsAtATime = 4;
   std::atomic<int64_t> next = 0;

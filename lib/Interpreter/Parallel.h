@@ -14,9 +14,9 @@ namespace nsacc::interpreter {
 using RowWorker = std::function<llvm::Error(int64_t row)>;
 
 /// Calls workers for the rows [0, rows), each row once, each worker from one
-/// thread. A row's results must depend on nothing but the row, so that they are
-/// the same with any number of threads. Returns the error of the first row
-/// that fails.
+/// thread. A row's results must depend only on the row, so that they are the
+/// same with any number of threads. Returns the error of the first row that
+/// fails.
 llvm::Error forEachRow(int64_t rows, unsigned threads,
                        llvm::function_ref<RowWorker()> makeWorker);
 

@@ -14,7 +14,7 @@ using namespace nsacc::interpreter;
 
 namespace {
 
-/// What the windows of a pool share.
+/// Data that the windows of a pool share.
 struct Pool {
   nsa::PoolKind kind;
   nsa::PooledDimAttr dim;
@@ -43,8 +43,8 @@ static double maximum(double x, double y) {
   return std::isnan(x) || x > y ? x : y;
 }
 
-/// One element from the tokens that are there; `firstOffset` is the place of
-/// the first of them in the window.
+/// One element, from the tokens that exist; `firstOffset` is the index of the
+/// first of them in the window.
 double Pool::pool(ArrayRef<double> column, int64_t head,
                   int64_t firstOffset) const {
   bool complete = static_cast<int64_t>(column.size()) == dim.getLen();

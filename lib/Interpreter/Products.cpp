@@ -5,7 +5,7 @@
 
 using namespace nsacc::interpreter;
 
-// Compiled for several kinds of vectors; the machine's is chosen when the
+// Compiled for several vector extensions; the machine's is chosen when the
 // program starts.
 #if defined(__x86_64__) && defined(__linux__)
 #define NSACC_VECTOR_CLONES                                                    \

@@ -1,7 +1,6 @@
 //===- Products.h - Products of rows with keys and values -------*- C++ -*-===//
-//
-// Where the oracle spends its time. The same numbers on every machine: vectors
-// of any length do the same operations in the same order.
+// The oracle spends most of its time here. Every machine computes the same
+// numbers: vectors of any length do the same operations in the same order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +18,8 @@ struct RowsOf {
   const double *data;
   int64_t stride;
 
-  /// From element `first` of all numbers on. Where there are none, there is
-  /// nothing to point at.
+  /// The rows from element `first` of all numbers on. Empty `numbers` have no
+  /// such element.
   static RowsOf from(llvm::ArrayRef<double> numbers, int64_t first,
                      int64_t stride) {
     return {numbers.empty() ? nullptr : numbers.data() + first, stride};
@@ -35,14 +34,14 @@ void dotRows(const double *x, int64_t size, RowsOf rows,
 void addRows(llvm::ArrayRef<double> weights, RowsOf rows,
              llvm::ArrayRef<int64_t> places, int64_t size, double *sums);
 
-/// The same with every product and every partial sum rounded. The factors are
-/// taken as they are.
+/// Same as addRows, with every product and every partial sum rounded. The
+/// factors aren't rounded.
 void addRowsRounded(llvm::ArrayRef<double> weights, RowsOf rows,
                     llvm::ArrayRef<int64_t> places, int64_t size,
                     Rounding rounding, double *sums);
 
-/// Rows in tiles, within a tile by columns: products with the rows of a tile
-/// are computed side by side, while each sum waits for its own steps only.
+/// Rows in tiles; a tile is stored by columns: products with the rows of a tile
+/// are computed in parallel, since each sum depends on its own steps only.
 class TiledRows {
 public:
   static constexpr int64_t rowsInTile = 32;

@@ -1,4 +1,4 @@
-//===- QueryRows.cpp - Query rows that need no other ones -----------------===//
+//===- QueryRows.cpp - Query rows that are independent --------------------===//
 
 #include "QueryRows.h"
 #include "llvm/ADT/DenseSet.h"
@@ -21,7 +21,7 @@ static ArrayRef<Attribute> getDims(Value value) {
   return cast<nsa::NamedTensorType>(value.getType()).getDims();
 }
 
-/// Dimensions of the rows that an op goes through one by one.
+/// Dimensions of the rows that an op computes one by one.
 static ArrayRef<Attribute> getRowDims(Operation &op) {
   return llvm::TypeSwitch<Operation *, ArrayRef<Attribute>>(&op)
       .Case([](nsa::ScoringOpInterface op) {
@@ -32,8 +32,8 @@ static ArrayRef<Attribute> getRowDims(Operation &op) {
       .Default([](Operation *) { return ArrayRef<Attribute>(); });
 }
 
-/// What each row of an op's result may read any row of. (Scalar code reads only
-/// arguments of the kernel.)
+/// Operands of which any row may be read for each row of an op's result.
+/// (Scalar code reads only arguments of the kernel.)
 static SmallVector<Value> getReadWhole(Operation &op) {
   return llvm::TypeSwitch<Operation *, SmallVector<Value>>(&op)
       .Case([](nsa::AttendOp op) {

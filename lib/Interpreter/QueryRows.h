@@ -1,4 +1,4 @@
-//===- QueryRows.h - Query rows that need no other ones ---------*- C++ -*-===//
+//===- QueryRows.h - Query rows that are independent ------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_INTERPRETER_QUERYROWS_H
 #define NSACC_LIB_INTERPRETER_QUERYROWS_H
@@ -15,7 +15,7 @@ class QueryRows {
 public:
   QueryRows(nsa::KernelOp kernel, const Environment &environment);
 
-  /// 0 where rows depend on each other.
+  /// 0 if rows depend on each other.
   int64_t getNumRows() const { return numRows; }
   /// The row of an element, or none if its tensor isn't one of query rows.
   std::optional<int64_t> find(nsa::NamedTensorType type, int64_t element,

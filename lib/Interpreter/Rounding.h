@@ -11,9 +11,9 @@
 
 namespace nsacc::interpreter {
 
-/// Rounds what is computed to f32, up or down at random, or leaves it alone.
-/// The direction depends on the seed and the number alone: equal operands give
-/// equal results, as they do on a machine.
+/// Rounds computed values to f32, up or down at random, or doesn't round. The
+/// direction depends only on the seed and the number: equal operands give equal
+/// results, as they do on a machine.
 class Rounding {
 public:
   Rounding() = default;
@@ -21,21 +21,23 @@ public:
       : active(seed), mixed((seed.value_or(0) + 1) * 0x9e3779b97f4a7c15) {}
 
   explicit operator bool() const { return active; }
-  /// Of other code: equal operands may give other results than they do here.
+  /// Rounding of other code: equal operands may give other results than they do
+  /// here.
   Rounding elsewhere() const {
     Rounding other = *this;
     other.mixed = ~mixed * 0x9e3779b97f4a7c15;
     return other;
   }
-  /// Of code with a number, each of which rounds in a way of its own.
+  /// Rounding of code with a number; each number has a different rounding.
   Rounding of(uint64_t number) const {
     Rounding other = elsewhere();
     other.mixed ^= (number + 1) * 0xd6e8feb86659fd93;
     return other;
   }
   double operator()(double x) const { return active ? toF32(x) : x; }
-  /// A probability or weight as an operand of a product with values of 16 bits:
-  /// up or down at random, since a program may round it before it is scaled.
+  /// Rounds a probability or weight as an operand of a product with values of
+  /// 16 bits: up or down at random, since a program may round it before it is
+  /// scaled.
   double toOperand(double x, std::optional<DType> values) const {
     if (!active || !values)
       return (*this)(x);
@@ -47,8 +49,8 @@ public:
     return roundTo(*values, near + (x > near ? beyond : -beyond));
   }
 
-  /// Rounds where it is known to be active. Without a branch: nothing could
-  /// foresee it, and vectors have none.
+  /// Rounds if it is known to be active. Without a branch: it couldn't be
+  /// predicted, and vectors have none.
   double toF32(double x) const {
     auto [rounded, up] = cutDigits<23>(x);
     double size = std::fabs(x);
@@ -58,15 +60,15 @@ public:
     return size <= 0x1.fffffep127 ? rounded : rounded * HUGE_VAL;
   }
 
-  /// A zero of either sign, where programs may find either.
+  /// A zero of either sign, if programs may compute either.
   double toZero(double x) const { return active ? (isUp(0) ? -0.0 : 0.0) : x; }
-  /// To the 11 digits of f16 with any exponent. NaN and infinities stay.
+  /// Rounds to the 11 digits of f16 with any exponent. NaN and infinities stay.
   double toHalfDigits(double x) const {
     return std::isfinite(x) ? cutDigits<10>(x).first : x;
   }
 
 private:
-  /// To `digits` behind the first one, up or down.
+  /// Rounds to `digits` after the first one, up or down.
   template <unsigned digits> std::pair<double, bool> cutDigits(double x) const {
     constexpr uint64_t behind = (uint64_t(1) << (52 - digits)) - 1;
     uint64_t bits = llvm::bit_cast<uint64_t>(x);

@@ -58,15 +58,15 @@ private:
 
 } // namespace
 
-/// The value of the low `width` bits as registers hold it: booleans as 0 and 1,
-/// others with their sign.
+/// The low `width` bits as a register's value: booleans as 0 and 1, others with
+/// their sign.
 static int64_t wrap(uint64_t bits, unsigned width) {
   if (width == 1)
     return bits & 1;
   return llvm::SignExtend64(bits, width);
 }
 
-/// A register's value read as signed or unsigned number of its width.
+/// A register's value read as a signed or unsigned number of its width.
 static int64_t asSigned(int64_t value, unsigned width) {
   return width == 1 ? -value : value;
 }
@@ -74,7 +74,7 @@ static uint64_t asUnsigned(int64_t value, unsigned width) {
   return value & llvm::maskTrailingOnes<uint64_t>(width);
 }
 
-/// Saturates; NaN gives 0.
+/// Converts to an integer. Saturates; NaN gives 0.
 static int64_t toInteger(double value, double lowest, double highest) {
   if (std::isnan(value))
     return 0;
@@ -84,7 +84,7 @@ static int64_t toInteger(double value, double lowest, double highest) {
   return static_cast<int64_t>(std::max(value, lowest));
 }
 
-/// Whether a number is a result of the kernel as it is, converted to the
+/// Whether a number is used only as a result of the kernel, converted to the
 /// result's elements.
 static bool isReturned(Value number) {
   return llvm::any_of(number.getUsers(), [](Operation *user) {
@@ -213,7 +213,7 @@ StepFunction ArithSteps::makeInteger() {
       .Case([&](arith::MinUIOp) {
         return integer([=](U x, U y) { return lowerUnsigned(x, y) ? x : y; });
       })
-      // A shift by the width or more leaves nothing but the sign.
+      // A shift by the width or more leaves only the sign.
       .Case([&](arith::ShLIOp) {
         return integer([=](U x, U y) { return y < width ? x << y : U(0); });
       })
@@ -289,7 +289,7 @@ StepFunction ArithSteps::makeConversion() {
         return make<I(I)>([=](I x) { return wrap(asUnsigned(x, from), to); });
       })
       .Case([&](arith::SIToFPOp) {
-        // To f32 in one rounding, and to bf16 and f16 by way of it.
+        // Rounds to f32 at once, and to bf16 and f16 by way of f32.
         if (isReturned(op->getResult(0)))
           return make<double(I)>(
               [=](I x) -> double { return float(asSigned(x, from)); });

@@ -1,4 +1,4 @@
-//===- ScalarOps.h - What operations of scalar code compute -----*- C++ -*-===//
+//===- ScalarOps.h - Steps of operations of scalar code ---------*- C++ -*-===//
 
 #ifndef NSACC_LIB_INTERPRETER_SCALAROPS_H
 #define NSACC_LIB_INTERPRETER_SCALAROPS_H
@@ -16,7 +16,7 @@ namespace nsacc::interpreter {
 
 using StepFunction = std::function<void(Frame &)>;
 
-/// elementwise<double(double, int64_t)>(f) makes steps that apply `f` on each
+/// elementwise<double(double, int64_t)>(f) makes steps that apply `f` to each
 /// lane.
 template <typename Signature> class Elementwise;
 template <typename Out, typename... In> class Elementwise<Out(In...)> {

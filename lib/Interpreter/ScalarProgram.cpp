@@ -76,7 +76,7 @@ llvm::Error ScalarCompiler::compile(Region &region) {
   return llvm::Error::success();
 }
 
-/// Operands are of the same region: that is all scalar code can see.
+/// Operands come from the same region: scalar code can't see other values.
 llvm::Error ScalarCompiler::lower(Operation *op) {
   Step step;
   for (Value operand : op->getOperands())

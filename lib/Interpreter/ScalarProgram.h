@@ -30,8 +30,8 @@ class Frame;
 
 /// One operation on registers.
 struct Step {
-  /// Which operands the result needs: `and`, `or` and `select` don't look at
-  /// operands that can't change it.
+  /// The operands that the result needs: `and`, `or` and `select` don't
+  /// evaluate operands that can't change it.
   enum class Needs { All, And, Or, Select };
 
   Needs needs = Needs::All;
@@ -40,7 +40,7 @@ struct Step {
   std::function<void(Frame &)> run;
 };
 
-/// Compiled scalar code: no state, shared by threads.
+/// Compiled scalar code. It has no state, so threads can share it.
 class ScalarProgram {
 public:
   /// Tables that the code reads must live in `context` and outlive the program.
@@ -53,7 +53,7 @@ private:
 
   std::vector<std::optional<unsigned>> arguments;
   std::vector<bool> registerIsReal;
-  /// By register: the step that computes it, or -1.
+  /// For each register, the step that computes it, or -1.
   std::vector<int> stepOf;
   std::vector<Step> constants;
   std::vector<Step> steps;
@@ -89,7 +89,7 @@ public:
   llvm::ArrayRef<double> getReals() const;
   llvm::ArrayRef<int64_t> getIntegers() const;
 
-  /// For steps.
+  /// Used by steps.
   template <typename T> T *getRegister(unsigned index) {
     if constexpr (std::is_same_v<T, double>)
       return reals[index].data();
@@ -98,7 +98,7 @@ public:
   }
   size_t getLanes() const { return lanes; }
   int64_t getBatchRow() const { return batchRow; }
-  /// Notes that the running step has no value on a lane.
+  /// Records that the running step has no value on a lane.
   void fail(size_t lane, llvm::function_ref<std::string()> message);
 
 private:
@@ -117,8 +117,8 @@ private:
   std::vector<std::vector<int64_t>> integers;
   std::vector<size_t> failedLanes;
 
-  /// Runs lanes that failed an assertion once more, computing what the result
-  /// needs.
+  /// Runs a lane that failed an assertion once more, computing only values that
+  /// the result needs.
   std::unique_ptr<Frame> single;
   std::vector<bool> known;
   std::string failureMessage;

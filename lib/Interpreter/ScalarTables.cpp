@@ -27,13 +27,13 @@ struct Table {
   std::string name;
   SmallVector<std::string> dimNames;
   SmallVector<int64_t> sizes;
-  /// Which dimension each index is of as the program declares them.
+  /// For each index, its dimension in the program's order.
   SmallVector<int64_t> order;
-  /// Where the batch rows of a packed dimension start.
+  /// The first row of each batch entry in a packed dimension.
   std::optional<RowOffsets> rows;
   unsigned packedDim = 0;
 
-  /// The flat position of an element; -1 behind an index that is out of range.
+  /// The flat position of an element; -1 if an index is out of range.
   int64_t find(ArrayRef<int64_t> indices, int64_t row) const;
   std::string describe(ArrayRef<int64_t> indices, int64_t row) const;
 

@@ -17,7 +17,7 @@ using namespace nsacc::interpreter;
 // Set-up
 //===----------------------------------------------------------------------===//
 
-/// Factors of q·k by batch entry: `scale`, or depth^-0.5.
+/// Factors of q·k for each batch entry: `scale`, or depth^-0.5.
 static llvm::Expected<std::vector<double>>
 computeScale(nsa::ScoringOpInterface op, int64_t depth, int64_t batch,
              const Context &context) {
@@ -124,7 +124,7 @@ RowsOf Scoring::getKeys(int64_t b, int64_t head) const {
 Position Scoring::getPosition(int64_t row) const {
   int64_t b = queryRows.findBatch(row);
   int64_t t = row - queryRows.getStart(b);
-  // Queries are the last of the tokens.
+  // Queries are at the last tokens.
   return {.b = b, .t = t, .i = t + tokens[b] - queryRows.getLength(b)};
 }
 

@@ -16,8 +16,8 @@ namespace nsacc::interpreter {
 /// Keys that a clause is evaluated for at a time.
 inline constexpr size_t lanesAtATime = 512;
 
-/// What attend and importance have in common (spec, "Meaning"): the scores of
-/// the visible pairs of queries and keys. No state: shared by threads.
+/// Scores of the visible pairs of queries and keys, for attend and importance
+/// (spec, "Meaning"). It has no state, so threads can share it.
 struct Scoring {
   static llvm::Expected<Scoring> create(nsa::ScoringOpInterface op,
                                         const Context &context);
@@ -25,19 +25,21 @@ struct Scoring {
   const TensorValue *query, *key;
   RowOffsets queryRows, keyRows;
   int64_t queryHeads, keyHeads, depth;
-  /// By batch entry: tokens behind the keys, and the factor of q·k.
+  /// For each batch entry: number of tokens of the keys, and the factor of q·k.
   std::vector<int64_t> tokens;
   std::vector<double> scale;
   Rounding rounding{};
-  /// By batch entry and head, where products are rounded.
+  /// For each batch entry and head, if products are rounded.
   std::vector<TiledRows> tiledKeys;
-  /// Keys that somebody asks for: the first one and, by batch entry, the end.
+  /// Keys whose scores are read: the first one and, for each batch entry, the
+  /// end.
   int64_t firstKey = 0;
   std::vector<int64_t> keyEnds{};
   /// Blocks that the rows may see, if any.
   const SelectionValue *selection = nullptr;
   int64_t block = 0;
-  /// Each of its rows is for so many tokens; by batch entry, the first row.
+  /// Number of tokens for each of its rows; for each batch entry, the first
+  /// row.
   int64_t selectionTokens = 1;
   std::vector<int64_t> selectionStarts{};
   Clause mask, score, weight;
@@ -57,7 +59,7 @@ class RowScorer {
 public:
   explicit RowScorer(const Scoring &scoring);
 
-  /// Finds the keys that take part and their scores behind the `score` clause.
+  /// Finds the keys that take part and their scores after the `score` clause.
   llvm::Error run(int64_t row, const Position &position);
 
   /// Keys with `where` and `in`, which `normalize` counts as `visible`.
@@ -65,7 +67,7 @@ public:
   /// Visible keys whose score isn't -inf, ascending, within their batch entry.
   llvm::ArrayRef<int64_t> getKeys() const { return keys; }
   llvm::ArrayRef<double> getScores() const { return scores; }
-  /// The `weight` clause for these keys.
+  /// Runs the `weight` clause for these keys.
   llvm::Error runWeight(std::vector<double> &weights);
 
 private:

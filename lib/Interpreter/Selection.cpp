@@ -31,7 +31,7 @@ struct ListEntries {
   int64_t first = 0, stride = 1, count = 0;
 };
 
-/// The lists of a selection that was handed in.
+/// The lists of a selection that is an input.
 class HandedIn {
 public:
   HandedIn(nsa::DeclareSelectionOp op, const Context &context)
@@ -49,11 +49,11 @@ public:
 private:
   /// Offset `place` of a head and batch row, 0 to the number of entries.
   llvm::Expected<int64_t> getOffset(int64_t b, int64_t place, int64_t head);
-  /// Where element `place` of a batch row and head stands in `tensor`, offsets
-  /// or entries.
+  /// The flat position in `tensor`, offsets or entries, of element `place` of a
+  /// batch row and head.
   int64_t getPosition(const TensorValue &tensor, int64_t b, int64_t place,
                       int64_t head);
-  /// Of a batch row.
+  /// Number of entries of a batch row.
   int64_t getNumEntries(int64_t b) {
     return indices.shape.size() == 3
                ? indices.shape[op.hasHeadsFirst(op.getIndices()) ? 2 : 1]
@@ -74,7 +74,7 @@ private:
 
 } // namespace
 
-/// Order and repetition don't matter.
+/// Stores blocks as a set: order and repetition don't matter.
 static void storeSet(SmallVectorImpl<int64_t> &blocks,
                      MutableArrayRef<int64_t> row) {
   llvm::sort(blocks);

@@ -15,7 +15,7 @@ struct SharingGroup {
 };
 
 /// Visits all groups of `op` with their scores in two runs of the kernel: the
-/// importance by block, reduced over those that share.
+/// importance of each block, reduced over the rows and heads that share.
 void compareSharedScores(
     nsa::TopKOp op, const Context &one, const Context &other,
     llvm::function_ref<void(const SharingGroup &, llvm::ArrayRef<double>,

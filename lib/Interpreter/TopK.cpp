@@ -20,7 +20,7 @@ struct RowGroup {
   int64_t b, begin, end;
 };
 
-/// What the rows of a topk share.
+/// Data that the rows of a topk share.
 struct TopK {
   nsa::TopKOp op;
   const TensorValue *importance;
@@ -28,7 +28,7 @@ struct TopK {
   Rounding rounding;
   RowOffsets rows;
   int64_t heads;
-  /// By batch entry.
+  /// For each batch entry.
   std::vector<int64_t> tokens, blocks, entries;
   int64_t block;
   Clause mask;
@@ -39,12 +39,13 @@ struct TopK {
   std::vector<RowGroup> groupRows(int64_t share) const;
 };
 
-/// By block, the importance of rows and heads that share a selection.
+/// For each block, the importance of rows and heads that share a selection.
 class SharedScores {
 public:
   explicit SharedScores(const TopK &topk) : topk(topk), op(topk.op) {}
 
-  /// Takes the heads that share with `firstHead`; holds until the next call.
+  /// Reduces the heads that share with `firstHead`. The result is valid until
+  /// the next call.
   ArrayRef<double> reduce(const RowGroup &group, int64_t firstHead);
 
 private:
@@ -84,7 +85,7 @@ private:
 // Sharing
 //===----------------------------------------------------------------------===//
 
-/// Rows with equal i floordiv share.
+/// Rows with equal i floordiv `share` share a selection.
 std::vector<RowGroup> TopK::groupRows(int64_t share) const {
   std::vector<RowGroup> groups;
   for (int64_t b = 0; b < rows.getBatch(); ++b) {
@@ -130,7 +131,7 @@ void SharedScores::reduceRows(const RowGroup &group, int64_t head) {
   auto [begin, end] = getMembers(by, group.begin, group.end);
   int64_t width = topk.importance->shape.back();
   headScores.clear();
-  // Entries behind the last block stand for no tokens.
+  // Entries after the last block have no tokens.
   int64_t entries = std::min(topk.entries[group.b], topk.blocks[group.b]);
   for (int64_t entry = 0; entry < entries; ++entry) {
     Reduction reduction(getReduce(by), topk.rounding);
@@ -162,7 +163,7 @@ ArrayRef<double> SharedScores::reduce(const RowGroup &group,
 // Selection
 //===----------------------------------------------------------------------===//
 
-/// Fills `allowed` with what `where` says of each block.
+/// Sets `allowed` to the value of `where` for each block.
 llvm::Error TopKRow::findAllowed(const Position &position) {
   allBlocks.resize(topk.blocks[position.b]);
   std::iota(allBlocks.begin(), allBlocks.end(), 0);
@@ -192,7 +193,7 @@ std::vector<int64_t> TopKRow::getForced(const Position &position) {
   return forced;
 }
 
-/// Score descending, NaN behind every number, then lower index.
+/// Order: score descending, NaN after every number, then lower index.
 static bool ranksBefore(double score, int64_t block, double otherScore,
                         int64_t otherBlock) {
   bool isNaN = std::isnan(score), otherIsNaN = std::isnan(otherScore);
@@ -227,7 +228,7 @@ std::vector<int64_t> TopKRow::select(const Position &position, int64_t count) {
 
 llvm::Error TopKRow::run(const RowGroup &group) {
   int64_t share = op.getShareHeads();
-  // One row and one head speak for those that share.
+  // One row and one head represent the ones that share.
   int64_t row = op.getShareTokensBy() == nsa::ShareBy::First ? group.begin
                                                              : group.end - 1;
   bool byLastHead = op.getShareHeadsBy() == nsa::ShareBy::Last;
@@ -263,7 +264,7 @@ static llvm::Error checkSharedHeads(nsa::TopKOp op, int64_t heads) {
                    " heads of the importance");
 }
 
-/// Without its mask.
+/// A topk without its mask.
 static TopK makeTopK(nsa::TopKOp op, const Context &context) {
   const Environment &environment = context.environment;
   ArrayRef<Attribute> dims =
@@ -317,7 +318,7 @@ nsacc::interpreter::evaluateTopK(nsa::TopKOp op, const Context &context) {
             checkCounts(op.getCount(), *topk.count, op.getTop()))
       return std::move(error);
 
-  // No row holds more blocks than there are, however large top is.
+  // A row has at most as many blocks as there are, however large `top` is.
   int64_t width = 0;
   for (int64_t blocks : topk.blocks)
     width =

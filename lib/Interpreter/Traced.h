@@ -1,4 +1,4 @@
-//===- Traced.h - A run and all that was computed in it ---------*- C++ -*-===//
+//===- Traced.h - A run with all its values ---------------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_INTERPRETER_TRACED_H
 #define NSACC_LIB_INTERPRETER_TRACED_H
@@ -9,18 +9,19 @@
 namespace nsacc::interpreter {
 
 struct TracedRun {
-  /// With dimensions in the order of the kernel's types.
+  /// Dimensions are in the order of the kernel's types.
   std::vector<Tensor> results;
-  /// With every tensor and selection on the way.
+  /// Has every tensor and selection that was computed.
   Context context;
 };
 
-/// Results with dimensions as the program declares them.
+/// Results with dimensions in the program's order.
 std::vector<Tensor> toCallerOrder(nsa::KernelOp kernel,
                                   llvm::ArrayRef<Tensor> results);
 
-/// Of the marked query rows, if any are: others come out as rows that see
-/// nothing. See QueryRows for kernels that can do this.
+/// Computes only the marked query rows, if any are marked: other rows are
+/// computed as rows that see nothing. See QueryRows for kernels that allow
+/// this.
 llvm::Expected<TracedRun>
 runTraced(nsa::KernelOp kernel, llvm::ArrayRef<Tensor> inputs,
           const Options &options, const std::vector<bool> *onlyRows = nullptr);

@@ -13,7 +13,7 @@
 
 namespace nsacc::interpreter {
 
-/// How an importance says that it has no entry for a pair.
+/// The importance of an absent pair.
 inline constexpr double absent = -std::numeric_limits<double>::infinity();
 
 /// A tensor in row-major order: `reals` for floating-point element types,
@@ -33,7 +33,7 @@ struct SelectionValue {
   int64_t width;
   std::vector<int64_t> blocks;
 
-  /// Nothing selected.
+  /// Selects nothing.
   SelectionValue(int64_t heads, int64_t width, int64_t rows)
       : heads(heads), width(width), blocks(rows * heads * width, -1) {}
 
@@ -51,8 +51,8 @@ int64_t getNumElements(llvm::ArrayRef<int64_t> shape);
 
 /// "[0, 3, 1]": a flat position as indices.
 std::string describePosition(int64_t position, llvm::ArrayRef<int64_t> shape);
-/// With indices as the program declares the dimensions: the i-th one is of
-/// dimension order[i].
+/// The position with indices in the program's order of dimensions: the i-th
+/// index is of dimension order[i].
 std::string describePosition(int64_t position, llvm::ArrayRef<int64_t> shape,
                              llvm::ArrayRef<int64_t> order);
 
