@@ -42,7 +42,7 @@ struct Expr {
   Expr(Kind kind, Range range) : kind(kind), range(range) {}
 
   const Kind kind;
-  /// Levels of nesting at and below this node, which recursion pays for.
+  /// Levels of nesting at and below this node, which limit recursion.
   unsigned height = 1;
   Range range;
 };
@@ -93,7 +93,7 @@ enum class Operator {
   Mod
 };
 
-/// As programs write it.
+/// The operator in a program's spelling.
 llvm::StringRef getSpelling(Operator op);
 
 struct UnaryExpr : Expr {
@@ -116,7 +116,7 @@ struct BinaryExpr : Expr {
   Expr *lhs, *rhs;
 };
 
-/// `a < b <= c`: one operator less than operands; holds where each does.
+/// `a < b <= c`: one operator fewer than operands; true if each comparison is.
 struct ComparisonExpr : Expr {
   ComparisonExpr(llvm::ArrayRef<Operator> ops, llvm::ArrayRef<Range> opRanges,
                  llvm::ArrayRef<Expr *> operands)
@@ -136,14 +136,14 @@ struct Argument {
   Expr *value;
 };
 
-/// `first 1` or `last 2` behind `keep` or `plus`.
+/// `first 1` or `last 2` after `keep` or `plus`.
 struct Forced {
   bool last;
   Range range;
   Expr *count;
 };
 
-/// What may follow `attend(…)` and `topk(…)`.
+/// A clause after `attend(…)` or `topk(…)`.
 struct Clause {
   enum class Kind {
     In,
@@ -166,7 +166,7 @@ struct Clause {
   std::optional<Name> by = {};
 };
 
-/// As programs write it: "share tokens".
+/// The clause in a program's spelling: "share tokens".
 llvm::StringRef getSpelling(Clause::Kind kind);
 
 struct CallExpr : Expr {
@@ -179,7 +179,7 @@ struct CallExpr : Expr {
 
   Name callee;
   llvm::ArrayRef<Argument> arguments;
-  /// Of `attend` and `topk`.
+  /// Clauses of `attend` and `topk`.
   llvm::ArrayRef<Clause> clauses;
 };
 
@@ -192,7 +192,8 @@ struct IndexExpr : Expr {
   llvm::ArrayRef<Expr *> indices;
 };
 
-/// Whether `expr` has such a name in it, tables' and functions' aside.
+/// Whether `expr` contains such a name. Names of tables and functions don't
+/// count.
 bool mentions(const Expr *expr,
               llvm::function_ref<bool(llvm::StringRef)> isMeant);
 
@@ -205,7 +206,7 @@ struct Dim {
   bool ragged, heads;
   Expr *size;
 
-  /// Empty for what isn't a name.
+  /// Empty if the dimension isn't a name.
   llvm::StringRef getName() const {
     const auto *name = llvm::dyn_cast<NameExpr>(size);
     return name ? name->name : llvm::StringRef();
@@ -222,7 +223,7 @@ struct Type {
 struct Param {
   Name name;
   std::optional<Name> type;
-  /// Null: must be given.
+  /// Null: a value must be given.
   Expr *defaultValue;
 };
 
@@ -250,9 +251,9 @@ struct Kernel {
   std::vector<Result> results;
   std::vector<Statement> body;
   Range end;
-  /// The header could not be parsed: what the body means is unknown.
+  /// The header could not be parsed: the body's names have no known meaning.
   bool broken = false;
-  /// A part of the body was skipped: it may be what returns.
+  /// A part of the body was skipped; it may have contained `return`.
   bool incomplete = false;
 };
 

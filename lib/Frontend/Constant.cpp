@@ -80,7 +80,8 @@ Folded nsacc::frontend::foldUnary(Operator op, const Constant &operand) {
              : Folded(Constant::ofInt(result));
 }
 
-/// floordiv, ceildiv and mod. Divisors are positive or negative, not 0.
+/// Computes floordiv, ceildiv and mod. Divisors are positive or negative, not
+/// 0.
 static Folded foldDivision(Operator op, int64_t lhs, int64_t rhs) {
   if (rhs == 0)
     return std::string("division by zero");

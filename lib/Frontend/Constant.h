@@ -27,7 +27,8 @@ struct Constant {
     constant.real = value;
     return constant;
   }
-  /// A real that the program writes out: run-time code has the f32 next to it.
+  /// A real that the program writes as a literal: code at run time has the
+  /// nearest f32.
   static Constant ofLiteral(double value) {
     Constant constant = ofReal(value);
     constant.isLiteral = true;
@@ -44,7 +45,7 @@ struct Constant {
     return constant;
   }
 
-  /// Of an integer or a real.
+  /// The value of an integer or a real.
   double asReal() const {
     return type == ScalarType::Int ? static_cast<double>(integer) : real;
   }
@@ -57,10 +58,10 @@ struct Constant {
   mlir::Type dtype = {};
 };
 
-/// As programs write it.
+/// The constant in a program's spelling.
 std::string toString(const Constant &constant);
 
-/// A folded value, or why there is none.
+/// A folded value, or the reason why there is none.
 struct Folded {
   Folded(Constant value) : value(value) {}
   Folded(std::string error) : error(std::move(error)) {}
@@ -68,15 +69,15 @@ struct Folded {
   std::string error;
 };
 
-/// Operands have the types that the operator takes, numbers both the same.
-/// Integers are exact: what doesn't fit into 64 bits is an error.
+/// Operands have types that the operator takes; two numbers have the same type.
+/// Integers are exact: a result that doesn't fit into 64 bits is an error.
 Folded foldUnary(ast::Operator op, const Constant &operand);
 Folded foldBinary(ast::Operator op, const Constant &lhs, const Constant &rhs);
 
-/// A function of reals, or `min`, `max` and `abs` of integers.
+/// Folds a function of reals, or `min`, `max` and `abs` of integers.
 Folded foldFunction(llvm::StringRef name, llvm::ArrayRef<Constant> arguments);
 
-/// `int(x)`: towards zero.
+/// Folds `int(x)`, which rounds towards zero.
 Folded foldTruncate(double value);
 
 } // namespace nsacc::frontend

@@ -105,7 +105,7 @@ static std::optional<StringRef> findLine(const DiagnosticData &place,
   return std::nullopt;
 }
 
-/// Lines may be as long as the file: show what stands around the caret.
+/// Cuts a line, which may be as long as the file, around the caret.
 static Excerpt cut(StringRef line, size_t column) {
   constexpr size_t widest = 100, before = 60;
   column = std::min(column, line.size());
@@ -119,8 +119,8 @@ static Excerpt cut(StringRef line, size_t column) {
   return {line.slice(begin, end), column - begin, begin > 0, end < line.size()};
 }
 
-/// Writes text that takes one column for each column it has in the terminal,
-/// whatever bytes stand in the file. Returns how many columns.
+/// Writes text whose width in the terminal equals its number of columns, for
+/// any bytes in the file. Returns the number of columns.
 static size_t writePrintable(StringRef text, raw_ostream &os) {
   size_t columns = 0;
   while (!text.empty()) {

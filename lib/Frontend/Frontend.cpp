@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::frontend;
 
-/// Only the kernels that the options ask for are generated.
+/// Chooses the kernels to generate: only the ones that the options ask for.
 static SmallVector<const ast::Kernel *> chooseKernels(const ast::File &file,
                                                       const Options &options,
                                                       Problems &problems) {
@@ -81,7 +81,7 @@ OwningOpRef<ModuleOp> frontend::compile(llvm::MemoryBufferRef buffer,
   problems.emit(source, context);
   if (problems.hasErrors())
     return {};
-  // Whatever the checks above let through is reported by the dialect.
+  // The dialect's verifier reports the remaining errors.
   if (failed(verify(*module)))
     return {};
   return module;

@@ -16,9 +16,9 @@ namespace nsacc::frontend {
 
 class MaskProof;
 
-/// Gives names their meaning, checks everything and generates the kernel op in
-/// one walk over the syntax. What is wrong is reported once: its value becomes
-/// `Bound::Kind::Unknown`, which nothing complains about.
+/// Resolves names, checks everything and generates the kernel op in one walk
+/// over the syntax. A mistake is reported once: its value becomes
+/// `Bound::Kind::Unknown`, which causes no further errors.
 class KernelGen {
 public:
   KernelGen(const Source &source, Problems &problems, const Options &options,
@@ -41,15 +41,15 @@ private:
 
   // SemaConstants.cpp
   std::optional<Constant> evaluate(const ast::Expr *expr);
-  /// An integer of at least `least` that dimensions can have; `what` names it
-  /// in messages.
+  /// An integer of at least `least` that dimensions can have; `what` is its
+  /// name in messages.
   std::optional<int64_t> evaluateInt(const ast::Expr *expr,
                                      const llvm::Twine &what, int64_t least);
-  /// Which of `choices` the name is.
+  /// The index of the name in `choices`.
   std::optional<unsigned>
   evaluateChoice(const ast::Expr *expr, const llvm::Twine &what,
                  llvm::ArrayRef<llvm::StringRef> choices);
-  /// Tells where the value of a parameter in `expr` comes from.
+  /// Adds a note that says where the value of a parameter in `expr` comes from.
   void explainParams(Problem &problem, const ast::Expr *expr);
 
   struct Sequence;
@@ -67,73 +67,75 @@ private:
   bool checkDistinct(const ast::Type &type,
                      llvm::ArrayRef<mlir::Attribute> dims);
   mlir::Attribute matchResultDim(const ast::Dim &dim, mlir::Attribute found);
-  /// The declared type of a result with the dimensions of what is returned.
+  /// The declared type of a result with the dimensions of the returned tensor.
   Dims orderAsInputs(llvm::ArrayRef<mlir::Attribute> dims,
                      llvm::ArrayRef<int64_t> order) const;
   nsa::NamedTensorType matchResult(const ast::Result &result,
                                    nsa::NamedTensorType found, Range range);
 
   // SemaLayout.cpp
-  /// Which names are heads and tokens, from markers and from their places in
+  /// Finds the names of heads and tokens, from markers and from their places in
   /// tensors with marked heads.
   void collectRoles();
   bool isHeads(const ast::Dim &dim) const;
   std::optional<size_t> findTokens(const ast::Type &type) const;
   std::optional<size_t> findTokensByPlace(const ast::Type &type) const;
-  /// Which dimension of the tensor's type each declared one is: in the type,
-  /// tokens stand in front of heads.
+  /// For each declared dimension, its index in the tensor's type: in the type,
+  /// tokens come before heads.
   llvm::SmallVector<int64_t, 4> getOrder(const ast::Type &type) const;
   mlir::DenseI64ArrayAttr getOrderAttr(const ast::Type &type);
-  /// A name means heads or tokens throughout the kernel.
+  /// Records that a name means heads, or tokens. It has one meaning in the
+  /// whole kernel.
   bool noteRole(mlir::Attribute dim, bool heads, Range range);
   bool noteRoles(const Sequence &sequence);
-  /// Warns of names that suggest that heads stand in front of tokens.
+  /// Warns of names that suggest that heads come before tokens.
   void checkNames(const Sequence &sequence);
-  /// Tells how to declare the one of two operands that has heads in front of
-  /// tokens, where the other has them behind.
+  /// Adds a note on how to declare the operand that has heads before tokens, if
+  /// the other one has them after tokens.
   void adviseHeads(Problem &problem, llvm::ArrayRef<mlir::Attribute> one,
                    llvm::ArrayRef<mlir::Attribute> other) const;
 
   // SemaWarnings.cpp
   void checkUnused();
-  /// Whether a dimension that the program asks for has its size from the input
-  /// alone, as dimensions in `sized` don't; adds the input's dimensions to it.
+  /// Whether an input is used, or gives the size of a used dimension that isn't
+  /// in `sized`; if so, adds the input's dimensions to it.
   bool givesSize(const Symbol &input, llvm::StringSet<> &sized) const;
-  /// Of queries, keys and values, or the first of them.
+  /// Warns if inputs among queries, keys and values, or the first of them, have
+  /// different element types.
   void checkElementTypes(llvm::ArrayRef<mlir::Value> operands,
                          llvm::ArrayRef<const ast::Expr *> exprs);
 
-  // SemaScores.cpp
-  /// Warns of a constant scale that isn't positive, or one that grows.
+  // SemaScores.cpp Warns of a constant scale that isn't positive, or of one
+  /// that grows with a dimension's size.
   void checkScale(nsa::AttendOp attend, const ast::Clause *scale);
-  /// Warns of clauses whose constants leave nothing.
+  /// Warns of clauses whose constants hide or cancel everything.
   void checkConstants(nsa::AttendOp attend, const ast::CallExpr *call);
   void checkWeightRange(nsa::AttendOp attend, const ast::CallExpr *call);
-  /// Warns of formulas of the score and the weight.
+  /// Warns of suspicious formulas of the score and the weight.
   void checkScores(nsa::AttendOp attend, const ast::CallExpr *call,
                    const Sequence &query, const Sequence &key);
-  /// Of a score that is divided by the root of its features once more.
+  /// Warns of a score that is divided by the root of its features twice.
   void checkScaledTwice(mlir::Region &clause, const ast::Clause *syntax,
                         mlir::Attribute features);
-  /// Of a formula that is infinite or NaN at a visible pair; false where it
-  /// is.
+  /// Warns of a formula that is infinite or NaN at a visible pair; returns
+  /// false then.
   bool checkFinite(nsa::AttendOp attend, mlir::Region &clause,
                    const ast::Clause *syntax, llvm::StringRef what);
-  /// Of a bias towards far keys.
+  /// Warns of a bias that favours far keys.
   void checkDistance(nsa::AttendOp attend, const Sequence &key,
                      const ast::Clause *score);
-  /// Of exponentials that nothing normalizes.
+  /// Warns of exponentials without a normalizer.
   void checkExponential(nsa::AttendOp attend, const ast::Clause *weight);
 
   // SemaScoreTrials.cpp
-  /// Warns of a softmax's score that doesn't grow with s, or of which 0 stands
-  /// for keys that are to be hidden.
+  /// Warns of a softmax's score that doesn't grow with s, or one that is 0 for
+  /// keys that should probably be hidden.
   void checkDependence(nsa::AttendOp attend, const Sequence &key,
                        const ast::CallExpr *call);
   bool checkZeros(nsa::AttendOp attend, const Sequence &key, Range range);
-  /// Of a score that falls as s grows.
+  /// Warns of a score that falls as s grows.
   void checkFalling(nsa::AttendOp attend, Range range);
-  /// Of a divisor that is 0 for a query that sees keys.
+  /// Warns of a divisor that is 0 for a query that sees keys.
   void checkDivisor(nsa::AttendOp attend, const Sequence &key,
                     const ast::Clause *normalize);
 
@@ -141,23 +143,24 @@ private:
   /// Warns of a causal selection that shows later tokens of a query's block.
   void checkOwnBlock(nsa::AttendOp attend, nsa::TopKOp topk,
                      const Sequence &key, const ast::CallExpr *call);
-  /// Of a causal attention's selection that later tokens choose.
+  /// Warns of a causal attention's selection that depends on later tokens.
   void checkGistFuture(nsa::AttendOp attend, nsa::TopKOp topk,
                        const ast::CallExpr *call);
 
   // SemaMasks.cpp
-  /// Warns of a mask that hides every key, or whatever `keys` are.
+  /// Warns of a mask that hides every key; `keys` is the word for them in the
+  /// message.
   void checkVisible(mlir::Region &mask, const ast::Clause *where,
                     llvm::StringRef keys, MaskProof &proof);
-  /// Warns of a mask that compares positions and hides nothing.
+  /// Warns of a mask that compares positions but hides nothing.
   void checkHidden(nsa::AttendOp attend, const Sequence &key,
                    const ast::Clause *where, MaskProof &proof);
-  /// Warns of a mask that shows the keys after a query, but few before it, or
-  /// none.
+  /// Warns of a mask that shows the keys after a query, but few or none before
+  /// it.
   void checkFuture(nsa::AttendOp attend, const Sequence &key,
                    const ast::Clause *where);
-  /// Warns of branches of a merge whose masks let through the same pairs; a
-  /// branch that is no attention by itself is null.
+  /// Warns of branches of a merge whose masks show the same pairs. A branch is
+  /// null if it isn't an attention by itself.
   void checkOverlap(llvm::ArrayRef<nsa::AttendOp> branches,
                     llvm::ArrayRef<const ast::Expr *> exprs);
 
@@ -165,10 +168,10 @@ private:
   void generateBody();
   void generateAssignment(const ast::Statement &statement);
   void generateReturn(const ast::Statement &statement);
-  /// Tells where a comma stands between the conditions of a mask, or within a
-  /// number.
+  /// Adds a note if there is a comma between the conditions of a mask, or
+  /// within a number.
   void explainComma(Problem &problem, const ast::Statement &statement) const;
-  /// Whether `0,5` ends one value and begins the next.
+  /// Whether the comma in `0,5` is a decimal comma.
   bool isDecimalComma(const ast::Expr &value, const ast::Expr &next) const;
   mlir::Value generateResult(const ast::Result &result, const ast::Expr *expr);
   void finish(llvm::ArrayRef<mlir::Value> results);
@@ -178,22 +181,22 @@ private:
   Bound generate(const ast::Expr *expr);
   Bound generateName(const ast::NameExpr *expr);
   Bound generateCall(const ast::CallExpr *expr);
-  /// A tensor, from anything that is one; reports what isn't.
+  /// A tensor; reports an expression that isn't one.
   mlir::Value generateTensor(const ast::Expr *expr, const llvm::Twine &what);
   mlir::Value asTensor(const Bound &bound, Range range,
                        const llvm::Twine &what);
-  /// As it is returned: absent entries of probabilities become 0.
+  /// An importance to return: absent entries of probabilities become 0.
   mlir::Value returnImportance(const Bound &bound, Range range);
 
   // MLIRGenElementwise.cpp
   bool isElementwise(const ast::Expr *expr) const;
-  /// One nsa.map for the whole tree. `element` is the result's element type,
-  /// if the context says.
+  /// Makes one nsa.map for the whole tree. `element` is the result's element
+  /// type, if the context determines it.
   Bound generateElementwise(const ast::Expr *expr, mlir::Type element = {});
   mlir::Value convert(mlir::Value tensor, mlir::Type element, Range range);
   struct Operands;
   bool collect(const ast::Expr *expr, Operands &operands, Dims &dims);
-  /// Each operand stands in the result's dimensions in one way.
+  /// Checks that each operand has only one place in the result's dimensions.
   bool checkPlaces(const Operands &operands,
                    llvm::ArrayRef<mlir::Attribute> dims, Range range);
   bool collectChildren(llvm::ArrayRef<ast::Expr *> children, Range range,
@@ -208,7 +211,7 @@ private:
     bool required = true;
     bool labelOnly = false;
   };
-  /// Values in the order of `parameters`, null for those not given.
+  /// Values in the order of `parameters`, null for missing ones.
   std::optional<llvm::SmallVector<const ast::Expr *>>
   bindArguments(const ast::CallExpr *call,
                 llvm::ArrayRef<Parameter> parameters);
@@ -221,8 +224,8 @@ private:
   bool generatePoolKind(const ast::Expr *by, nsa::NamedTensorType input,
                         int64_t len, nsa::PoolKind &kind, mlir::Value &weights);
   Bound generatePooled(const ast::CallExpr *call);
-  /// The token dimension that pooled keys, blocks and selections which were
-  /// handed in are about: `of`, or the only one that can be meant.
+  /// The token dimension of pooled keys, blocks, or selections that are inputs:
+  /// `of`, or the only possible one.
   nsa::NamedDimAttr resolveTokenDim(const ast::CallExpr *call,
                                     const ast::Expr *of,
                                     mlir::Attribute except);
@@ -231,7 +234,7 @@ private:
   std::optional<Sequence> getSequence(mlir::Value tensor, const ast::Expr *expr,
                                       llvm::StringRef what,
                                       llvm::StringRef rows = "S, H");
-  /// What is computed from tensors may name a dimension twice.
+  /// Reports a dimension that a computed result would have twice.
   bool checkComputedDims(llvm::ArrayRef<mlir::Attribute> dims, Range range);
   bool checkQueryKey(const Sequence &query, const Sequence &key);
   bool checkKeyValue(const Sequence &key, const Sequence &value);
@@ -247,7 +250,7 @@ private:
                       mlir::Region &region, ScalarScope scope);
   ScalarScope makeScope(nsa::Clause clause, mlir::Region &region,
                         llvm::StringRef keyword);
-  /// Tells `scope` what b, t, i, h and j count, for warnings.
+  /// Sets the dimensions that b, t, i, h and j count in `scope`, for warnings.
   void setCounted(ScalarScope &scope, mlir::Attribute batch,
                   mlir::Attribute tokens, mlir::Attribute heads,
                   mlir::Attribute keys);
@@ -283,7 +286,7 @@ private:
   mlir::Value generateIntegers(const ast::Expr *expr, const llvm::Twine &what);
   struct Lists {
     mlir::Value indices, count, offsets; ///< the last two may be null
-    int64_t top = 0;                     ///< indices of a row at most
+    int64_t top = 0;                     ///< most indices of a row
     Dims rows;
   };
   std::optional<Lists> generateLists(const ast::Expr *expr,
@@ -319,19 +322,20 @@ private:
   mlir::StringAttr file;
   Symbols symbols;
   nsa::KernelOp op;
-  /// Names of result dimensions that no input has, and what they stand for.
+  /// Names of result dimensions that no input has, and their dimensions.
   llvm::StringMap<mlir::Attribute> resultDims;
-  /// What a name stands for, and where that was first said.
+  /// The meaning of a name, and the place where it was first given.
   struct Role {
     bool heads;
     Range range;
   };
   llvm::StringMap<Role> roles;
-  /// Only marks change the order of a type, not what uses tell of a name.
+  /// Only markers change the order of a type; uses of a name don't.
   llvm::StringSet<> markedHeads;
-  /// Token dimensions of inputs that are keys; found when first asked for.
+  /// Token dimensions of inputs that are keys; found when first needed.
   std::optional<llvm::SetVector<nsa::NamedDimAttr>> keyDims;
-  /// Copies of clauses may not make a program much larger than its text.
+  /// Limits copies of clauses: they must not make a program much larger than
+  /// its text.
   size_t copiedOps = 0;
 };
 

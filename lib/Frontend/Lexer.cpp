@@ -98,7 +98,7 @@ Token Lexer::lexWord() {
   uint32_t begin = at;
   while (at < text.size() && isWordPart(text[at]))
     ++at;
-  // Python's f"…" and the like.
+  // Prefixes as in Python's f"…".
   constexpr uint32_t longestPrefix = 2;
   if (at - begin <= longestPrefix && skipString())
     return finish(Kind::BadNumber, begin);
@@ -109,11 +109,11 @@ Token Lexer::lexWord() {
   return finish(kind, begin);
 }
 
-/// How to write what reads as a number elsewhere.
+/// Explains how to write a number that is valid in other languages.
 static std::string explainNumber(StringRef text) {
   uint64_t value;
   bool hasPrefix = text.size() > 2 && text[0] == '0' && isAlpha(text[1]);
-  // Prefixes of other bases are told by getAsInteger.
+  // getAsInteger recognizes prefixes of other bases.
   if (hasPrefix && !text.getAsInteger(0, value))
     return "numbers are decimal: write " + utostr(value);
   if (text.starts_with("."))
@@ -173,7 +173,7 @@ Token Lexer::lexNumber() {
 
 bool Lexer::lexPunctuation(Token &token) {
   StringRef rest = text.substr(at, 2);
-  // The longest spelling wins.
+  // The longest spelling is taken.
   for (unsigned length : {2u, 1u}) {
     if (rest.size() < length)
       continue;
@@ -191,7 +191,7 @@ bool Lexer::lexPunctuation(Token &token) {
   return false;
 }
 
-/// How the language spells what mathematicians write.
+/// The language's spelling of a mathematical character.
 static StringRef getPlainSpelling(StringRef character) {
   return StringSwitch<StringRef>(character)
       .Case("≤", "<=")
@@ -223,7 +223,7 @@ static std::string getCodePoint(StringRef character) {
   return utohexstr(code, /*LowerCase=*/false, /*Width=*/4);
 }
 
-/// The token that a spelling stands for; EndOfFile for none.
+/// The token with a spelling; EndOfFile if there is none.
 static Kind getKind(StringRef spelling) {
   return StringSwitch<Kind>(spelling)
 #define KEYWORD(NAME) .Case(#NAME, Kind::kw_##NAME)
@@ -232,7 +232,7 @@ static Kind getKind(StringRef spelling) {
       .Default(Kind::EndOfFile);
 }
 
-/// The quotes that the text begins with, and those that end it.
+/// The quotes at the beginning of the text, and the quotes that end it.
 static std::pair<StringRef, StringRef> getQuotes(StringRef text) {
   std::pair<StringRef, StringRef> known[] = {
       {"\"\"\"", "\"\"\""}, {"\'\'\'", "\'\'\'"}, {"\"", "\""}, {"'", "'"},
@@ -243,7 +243,7 @@ static std::pair<StringRef, StringRef> getQuotes(StringRef text) {
   return {};
 }
 
-/// Blanks that are no ASCII, as web pages have them.
+/// Whether it is a blank outside of ASCII, as in web pages.
 static bool isWideBlank(StringRef character) {
   return is_contained({"\u00a0", "\u2002", "\u2003", "\u2009", "\u200b",
                        "\u202f", "\u3000", "\ufeff"},
@@ -260,7 +260,7 @@ bool Lexer::lexUnknown(Token &token) {
   at = std::min<size_t>(at + length, text.size());
   StringRef character = text.slice(begin, at);
   if (isWideBlank(character)) {
-    // One says it all.
+    // Reported once.
     if (!std::exchange(hasWideBlanks, true))
       problems
           .error({begin, at}, "unexpected character U+" +

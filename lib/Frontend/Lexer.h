@@ -14,7 +14,7 @@ struct Token {
     Identifier,
     Integer,
     Real,
-    /// Text in the place of a number that was reported.
+    /// Text instead of a number; it was reported.
     BadNumber,
 #define KEYWORD(NAME) kw_##NAME,
 #define PUNCTUATION(NAME, SPELLING) NAME,
@@ -32,7 +32,7 @@ struct Token {
 
 /// `'where'`, `a name`, … for "expected …" messages.
 llvm::StringRef describe(Token::Kind kind);
-/// Whether the word can stand before `=` in a call, as names and keywords can.
+/// Whether the word may come before `=` in a call, as names and keywords may.
 bool isWord(Token::Kind kind);
 
 class Lexer {
@@ -41,9 +41,9 @@ public:
       : source(source), text(source.getText()), problems(problems),
         at(text.starts_with("\xEF\xBB\xBF") ? 3 : 0) {} // a byte order mark
 
-  /// The next token. Text that is none is reported and skipped.
+  /// The next token. Text that isn't a token is reported and skipped.
   Token next();
-  /// Goes on at `offset`.
+  /// Continues at `offset`.
   void restart(uint32_t offset) { at = offset; }
 
 private:
@@ -52,7 +52,8 @@ private:
   Token lexWord();
   Token lexNumber();
   bool lexPunctuation(Token &token);
-  /// Reports text that is no token. False if it stands for none either.
+  /// Reports text that isn't a token. False if it doesn't stand for one,
+  /// either.
   bool lexUnknown(Token &token);
   /// Reports text in quotes. False if there is none.
   bool skipString();
@@ -68,7 +69,7 @@ private:
   bool hasWideBlanks = false;
 };
 
-/// Reports text that isn't UTF-8, is too large or has no content. False where
+/// Reports text that isn't UTF-8, is too large or has no content. False if
 /// lexing it makes no sense.
 bool checkText(const Source &source, Problems &problems);
 

@@ -129,14 +129,14 @@ Bound KernelGen::generateAttend(const ast::CallExpr *call) {
   const ast::Expr *valueExpr = (*arguments)[2];
   Value q = generateTensor((*arguments)[0], "the queries");
   Value k = generateTensor((*arguments)[1], "the keys");
-  // Without values the keys stand in: only scores will be asked for.
+  // Without values the keys take their place: only scores will be used.
   Value v = valueExpr ? generateTensor(valueExpr, "the values") : k;
   bool softmax = isSoftmax(call);
   bool valid = checkClauses(call, softmax);
   if (!q || !k || !v)
     return {};
   auto query = getSequence(q, (*arguments)[0], "the queries", "T, HQ");
-  // What is wrong with all three is said once.
+  // An error in all three is reported once.
   auto key = query ? getSequence(k, (*arguments)[1], "the keys") : query;
   auto value = key && valueExpr ? getSequence(v, valueExpr, "the values") : key;
   if (!query || !key || !value || !checkQueryKey(*query, *key) ||
@@ -165,7 +165,8 @@ Bound KernelGen::generateAttend(const ast::CallExpr *call) {
     attend.erase();
     return {};
   }
-  // What stands for a formula with an error isn't what was meant.
+  // A formula with errors was replaced, so warnings about it would be
+  // misleading.
   if (!problems.hasErrors()) {
     const ast::Clause *where = call->find(ast::Clause::Kind::Where);
     MaskProof proof(attend.getMask(), query->tokens, query->heads, key->tokens);

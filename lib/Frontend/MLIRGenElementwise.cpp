@@ -20,7 +20,7 @@ struct KernelGen::Operands {
   /// The index of each tensor among the operands.
   llvm::MapVector<Value, unsigned> tensors;
   llvm::MapVector<const ast::Expr *, unsigned> leaves;
-  /// Operands with absent entries, which the result then has too.
+  /// Operands with absent entries; the result has absent entries, too.
   SmallVector<Bound> importances;
 };
 
@@ -39,7 +39,7 @@ bool KernelGen::isElementwise(const ast::Expr *expr) const {
 bool KernelGen::collectLeaf(const ast::Expr *expr, Operands &operands,
                             Dims &dims) {
   if (const auto *name = llvm::dyn_cast<ast::NameExpr>(expr)) {
-    // Constants, dimensions and unknown names are the scalar code's business.
+    // Constants, dimensions and unknown names are left to scalar code.
     auto found = symbols.find(name->name);
     if (found == symbols.end() || found->second.kind == Symbol::Kind::Dim ||
         found->second.bound.kind == Bound::Kind::Constant)
@@ -110,8 +110,8 @@ bool KernelGen::collect(const ast::Expr *expr, Operands &operands, Dims &dims) {
   return collectChildren(children, expr->range, operands, dims);
 }
 
-/// A number that stands twice in `dims`, as which of them a tensor may have one
-/// is open.
+/// A number that occurs twice in `dims`, if a tensor may have either of the
+/// two.
 static Attribute getRepeated(ArrayRef<Attribute> dims) {
   for (auto [index, dim] : llvm::enumerate(dims))
     if (llvm::is_contained(dims.drop_front(index + 1), dim))
@@ -150,8 +150,8 @@ static ScalarType getScalarType(Type type) {
                              : ScalarType::Real;
 }
 
-/// The element type of a result of scalar type `found` where `wanted` is asked
-/// for; nothing if there is no conversion.
+/// The element type of a result of scalar type `found` if `wanted` is
+/// requested; none if there is no conversion.
 std::optional<Type> KernelGen::getMapElement(ScalarType found, Type wanted,
                                              Range range) {
   if (!wanted) {

@@ -10,7 +10,7 @@ using namespace nsacc;
 using namespace nsacc::frontend;
 using llvm::Twine;
 
-/// Within the importance of one query row a ragged batch has no other rows.
+/// Drops `ragged`: the importance of one query row has only one batch row.
 static Attribute dropRagged(nsa::PooledDimAttr dim) {
   return nsa::PooledDimAttr::get(dim.getContext(), dim.getBase(), dim.getLen(),
                                  dim.getStride(), dim.getTail(),

@@ -55,8 +55,8 @@ void KernelGen::generateBody() {
               "results");
 }
 
-/// Keeps the name beside the place, for whoever speaks of the op: schedules
-/// do. A second name for the same value changes nothing.
+/// Stores the name in the location, for schedules and other users of the op's
+/// name. A second name for the same value changes nothing.
 static void nameOp(const Bound &bound, StringRef name) {
   Operation *op = bound.value ? bound.value.getDefiningOp() : nullptr;
   if (op && !op->getLoc()->findInstanceOf<NameLoc>())
@@ -64,8 +64,8 @@ static void nameOp(const Bound &bound, StringRef name) {
         NameLoc::get(StringAttr::get(op->getContext(), name), op->getLoc()));
 }
 
-/// Whether the parser could read the statement's values; where it couldn't, it
-/// has said why.
+/// Whether the parser could read the statement's values; if not, it has
+/// reported an error.
 static bool hasValues(const ast::Statement &statement) {
   return !statement.values.empty() &&
          !llvm::is_contained(statement.values, nullptr);
@@ -220,7 +220,7 @@ void KernelGen::finish(ArrayRef<Value> results) {
   if (!kernel.params.empty())
     op.setParamsAttr(getParamsAttr());
   for (Operation &inner : llvm::make_early_inc_range(llvm::reverse(body)))
-    // attend(q, k) is there for what is asked of it; see generateAttend.
+    // attend(q, k) exists only for functions of its scores; see generateAttend.
     if (auto attend = llvm::dyn_cast<nsa::AttendOp>(inner))
       if (attend.getKey() == attend.getValue() && attend.use_empty())
         attend.erase();

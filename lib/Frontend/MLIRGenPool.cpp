@@ -10,7 +10,7 @@ using namespace nsacc;
 using namespace nsacc::frontend;
 using llvm::Twine;
 
-/// The place of the tokens in [B, S, H, D] and [ragged S, H, D].
+/// The index of the tokens in [B, S, H, D] and [ragged S, H, D].
 static size_t getTokenIndex(nsa::NamedTensorType type) {
   return type.isRagged() ? 0 : 1;
 }

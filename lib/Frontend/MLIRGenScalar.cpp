@@ -77,8 +77,8 @@ Value ScalarGen::emitInt(int64_t value, Location loc) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
 
-/// What f32 can't hold is a constant of fp64, which each target rounds to its
-/// reals.
+/// A number that f32 can't hold is a constant of fp64, which each target rounds
+/// to its reals.
 Value ScalarGen::emitReal(double value, Location loc) {
   float rounded = static_cast<float>(value);
   if (rounded == value || std::isnan(value))
@@ -273,15 +273,15 @@ std::optional<Scalar> ScalarGen::generateBinary(const ast::BinaryExpr *expr) {
   return Scalar(real ? ScalarType::Real : ScalarType::Int, result);
 }
 
-/// arith.remsi has the sign of the dividend; `mod` that of the divisor.
+/// arith.remsi has the sign of the dividend; `mod` has the divisor's sign.
 Value ScalarGen::emitMod(Value lhs, Value rhs, Location loc) {
   Value quotient = arith::FloorDivSIOp::create(builder, loc, lhs, rhs);
   Value whole = arith::MulIOp::create(builder, loc, quotient, rhs);
   Value rest = arith::SubIOp::create(builder, loc, lhs, whole);
   if (matchPattern(rhs, m_Constant()))
     return rest;
-  // A divisor that turns out to be 0 would take the division along with it,
-  // and so the error that it is.
+  // If the divisor became a constant 0, folding would drop the division and its
+  // error.
   Value isZero = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
                                        rhs, emitInt(0, loc));
   return arith::SelectOp::create(builder, loc, isZero, quotient, rest);
@@ -371,7 +371,7 @@ static arith::CmpIPredicate getIntPredicate(Operator op) {
   }
 }
 
-/// A comparison with NaN is false, but for `!=`.
+/// A comparison with NaN is false, except `!=`.
 static arith::CmpFPredicate getRealPredicate(Operator op) {
   switch (op) {
   case Operator::Less:

@@ -49,7 +49,7 @@ bool nsacc::frontend::reportCalled(Problems &problems, const Symbols &symbols,
   return true;
 }
 
-/// What a function of constants takes, where that isn't every number.
+/// The domain of a function of constants, if it isn't every number.
 static StringRef describeDomain(StringRef name) {
   return llvm::StringSwitch<StringRef>(name)
       .Cases({"log", "log2"}, "a logarithm takes numbers above 0")

@@ -45,7 +45,7 @@ std::optional<Scalar> ScalarGen::generateName(const ast::NameExpr *expr) {
   auto fixed = scope.names.find(expr->name);
   if (fixed != scope.names.end())
     return fixed->second;
-  // One that was declared all the same was reported.
+  // A fixed name that was declared was reported.
   if (isFixedName(expr->name) && symbols.contains(expr->name))
     return std::nullopt;
   if (isFixedName(expr->name))
@@ -71,7 +71,7 @@ std::optional<Scalar> ScalarGen::generateName(const ast::NameExpr *expr) {
   return std::nullopt;
 }
 
-/// What a fixed name is, and where it has a value.
+/// The meaning of a fixed name, and the clauses in which it has a value.
 static StringRef explainFixedName(StringRef name) {
   return llvm::StringSwitch<StringRef>(name)
       .Case("i", "'i' is the absolute position of a query, in clauses of "

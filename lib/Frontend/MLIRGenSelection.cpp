@@ -1,4 +1,4 @@
-//===- MLIRGenSelection.cpp - Selections handed in, united, as indices ----===//
+//===- MLIRGenSelection.cpp - Selections from inputs, unions and indices --===//
 
 #include "Sequence.h"
 #include "llvm/ADT/STLExtras.h"
@@ -12,7 +12,7 @@ using llvm::Twine;
 // selection
 //===----------------------------------------------------------------------===//
 
-/// Integers that number blocks, or entries of lists.
+/// Integers that are numbers of blocks or of lists' entries.
 Value KernelGen::generateIntegers(const ast::Expr *expr, const Twine &what) {
   Value value = generateTensor(expr, what);
   if (!value)
@@ -74,7 +74,7 @@ std::optional<KernelGen::Lists> KernelGen::generateLists(const ast::Expr *expr,
   return lists;
 }
 
-/// Lists behind each other, which offsets tell apart.
+/// Lists one after the other, divided by offsets.
 std::optional<KernelGen::Lists>
 KernelGen::generatePackedLists(const ast::Expr *expr, const ast::Expr *offsets,
                                const ast::Expr *top) {
@@ -91,7 +91,7 @@ KernelGen::generatePackedLists(const ast::Expr *expr, const ast::Expr *offsets,
   lists.rows = Dims(bounds.getDims());
   bool isAlike = lists.rows.size() == rank && entries.getRank() == rank &&
                  bounds.isRagged() == entries.isRagged();
-  // Heads are what both have; they may stand in front.
+  // Heads are the dimension that both have; they may come first.
   if (isAlike && rank == 3 &&
       !llvm::is_contained(entries.getDims().take_back(2), lists.rows.back()))
     std::swap(lists.rows[1], lists.rows[2]);
@@ -183,8 +183,8 @@ static std::string describeSelection(nsa::SelectionType type) {
   return text;
 }
 
-/// The selection whose rows the union has: that with the fewest tokens a row,
-/// a computed one before one that is handed in.
+/// The selection whose rows the union has: the one with the fewest tokens per
+/// row, and a computed one rather than an input.
 static const Bound &findFinest(ArrayRef<Bound> parts) {
   auto getKey = [](const Bound &part) {
     auto type = llvm::cast<nsa::SelectionType>(part.value.getType());

@@ -9,7 +9,7 @@ using namespace nsacc;
 using namespace nsacc::frontend;
 using llvm::Twine;
 
-/// The expression as it stands, or the function alone where that is long.
+/// The expression's text, or only the function's name if the text is long.
 std::string KernelGen::spellShort(const ast::Expr *expr) const {
   constexpr size_t longest = 40;
   StringRef text = source.getText(expr->range);
@@ -19,8 +19,8 @@ std::string KernelGen::spellShort(const ast::Expr *expr) const {
   return call ? (call->callee.text + "(…)").str() : "…";
 }
 
-/// The blocks that the scores are about: as they stand, or windows that are
-/// blocks themselves.
+/// The blocks of the scores: their last dimension, or windows that are blocks
+/// themselves.
 std::optional<nsa::BlocksDimAttr> KernelGen::getBlocks(const Bound &scores,
                                                        const ast::Expr *expr) {
   if (scores.kind != Bound::Kind::Importance) {
@@ -150,7 +150,7 @@ Value KernelGen::generateCount(const ast::Expr *expr,
   return {};
 }
 
-/// The heads of keys whose queries have these heads; null where there are none.
+/// The heads of keys whose queries have these heads; null if there are none.
 static Attribute findKeyHeads(nsa::KernelOp kernel, Attribute queryHeads) {
   auto getHeads = [](Value tensor) {
     return cast<nsa::NamedTensorType>(tensor.getType()).getDims().end()[-2];

@@ -12,10 +12,10 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::frontend;
 
-/// More conjunctions than this aren't told apart.
+/// With more conjunctions than this, a proof isn't tried.
 static constexpr size_t kMaxConjunctions = 32;
 
-/// Masks of more ops are left alone: proofs take time, and nest as they do.
+/// Masks of more ops are skipped: proofs take time, and recurse into operands.
 static constexpr unsigned kMostOps = 128;
 
 /// Larger numbers might wrap around in the mask.
@@ -131,7 +131,7 @@ std::optional<MaskProof::Sum> MaskProof::getOperation(Value value) {
   }
   if (!isConstant(rhs) || rhs[0] <= 0)
     return std::nullopt;
-  // x - (c - 1) <= c q <= x where it rounds down, x <= c q <= x + c - 1 up.
+  // x - (c - 1) <= c q <= x if it rounds down, x <= c q <= x + c - 1 if up.
   Sum quotient = addVariable();
   std::optional<Sum> product = add({0}, quotient, rhs[0]);
   if (!product)
@@ -205,7 +205,7 @@ MaskProof::Union MaskProof::visit(Value value, bool expected) {
     llvm::append_range(lhs, rhs);
     return lhs.size() <= kMaxConjunctions ? lhs : anything;
   }
-  // The one side alone lets through no less than both.
+  // One side alone shows at least the pairs that both show.
   if (lhs.size() * rhs.size() > kMaxConjunctions)
     return lhs;
   Union product;
@@ -218,7 +218,7 @@ MaskProof::Union MaskProof::visit(Value value, bool expected) {
 bool MaskProof::isEmpty(const Conjunction &conjunction) const {
   auto space = presburger::PresburgerSpace::getSetSpace(variables);
   presburger::IntegerPolyhedron pairs(space);
-  // It takes what stands alone last.
+  // A row has the constant last.
   for (const Conjunction *part : {&conjunction, &facts})
     for (const Sum &sum : *part) {
       SmallVector<int64_t, 8> row(variables + 1, 0);

@@ -12,32 +12,31 @@
 
 namespace nsacc::frontend {
 
-/// Says of a mask what holds for all sizes, by linear arithmetic over
-/// positions and sizes. What isn't linear may have any value.
+/// Proves properties of a mask for all sizes, by linear arithmetic over
+/// positions and sizes. Values that aren't linear may be any number.
 class MaskProof {
 public:
-  /// Of a mask over queries and keys with these dimensions. Only tokens have
-  /// as many keys as their dimension's size; of windows and blocks the number
-  /// isn't used.
+  /// Takes a mask over queries and keys with these dimensions. Only token
+  /// dimensions have as many keys as their size; the number of windows and
+  /// blocks isn't used.
   MaskProof(mlir::Region &mask, mlir::Attribute queries, mlir::Attribute heads,
             mlir::Attribute keys);
 
-  /// Whether each pair that there can be is `visible`; false where that isn't
-  /// proven.
+  /// Whether each possible pair is `visible`; false if that isn't proven.
   bool isAlways(bool visible);
 
 private:
-  /// A sum of variables with factors; the first number stands alone.
+  /// A sum of variables with factors; the first number is the constant.
   using Sum = llvm::SmallVector<int64_t, 8>;
-  /// Sums of which none is negative.
+  /// Sums that are all non-negative.
   using Conjunction = llvm::SmallVector<Sum, 4>;
   using Union = llvm::SmallVector<Conjunction, 4>;
 
   Sum addVariable();
   Sum getSize(llvm::StringRef dim);
-  /// Of the tokens behind it, or as it stands.
+  /// The size of the dimension's tokens, or of a dimension without tokens.
   Sum getSize(mlir::Attribute dim);
-  /// Nothing where numbers are too large.
+  /// None if numbers are too large.
   std::optional<Sum> add(const Sum &lhs, const Sum &rhs, int64_t factor = 1);
   Sum getSum(mlir::Value value);
   std::optional<Sum> getOperation(mlir::Value value);
@@ -53,7 +52,7 @@ private:
   unsigned variables = 0;
   llvm::StringMap<Sum> sizes;
   llvm::DenseMap<mlir::Value, Sum> sums;
-  /// What holds wherever the mask is asked.
+  /// Inequalities that hold for all pairs.
   Conjunction facts;
 };
 

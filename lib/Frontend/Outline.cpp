@@ -1,4 +1,4 @@
-//===- Outline.cpp - The names of a program, and the language's own -------===//
+//===- Outline.cpp - The names of a program and of the language -----------===//
 
 #include "nsacc/Frontend/Outline.h"
 #include "Parser.h"
@@ -38,7 +38,7 @@ void KernelNames::add(const ast::Name &name, const llvm::Twine &text) {
                      name.range.end, begin, end});
 }
 
-/// A dimension is where an input has it first.
+/// A dimension is defined by the first input that has it.
 void KernelNames::addDims(const ast::Input &input) {
   for (const ast::Dim &dim : input.type->dims)
     if (StringRef name = dim.getName();
@@ -54,7 +54,7 @@ std::vector<Definition> KernelNames::list() {
             ? param.name.text + " = " +
                   source.getText(param.defaultValue->range)
             : param.name.text + ", a parameter that has to be given");
-  // A parameter in a type is no dimension.
+  // A parameter in a type isn't a dimension.
   for (const Definition &param : found)
     dims.insert(param.name);
   for (const ast::Input &input : kernel.inputs) {

@@ -9,11 +9,11 @@
 
 namespace nsacc::frontend {
 
-/// A recursive-descent parser. After an error it goes on at the next clause,
-/// statement or kernel, so that one run reports several.
+/// A recursive-descent parser. After an error it continues at the next clause,
+/// statement or kernel, so that one run reports several errors.
 class Parser {
 public:
-  /// How deep expressions may nest; what walks them recurses as deep.
+  /// The deepest nesting of expressions; code that walks them recurses as deep.
   static constexpr unsigned maxHeight = 256;
 
   Parser(const Source &source, Problems &problems, ast::File &file)
@@ -21,7 +21,8 @@ public:
         token(lexer.next()), ahead(lexer.next()) {}
 
   void parseFile();
-  /// One expression that takes the whole text, as a parameter's value does.
+  /// Parses one expression that takes the whole text, as a parameter's value
+  /// does.
   ast::Expr *parseWholeExpr();
 
 private:
@@ -29,10 +30,10 @@ private:
 
   // ParserKernel.cpp
   void parseKernel();
-  /// Goes on at the next line that begins a kernel.
+  /// Skips to the next line that begins a kernel.
   void skipToKernel();
   bool parseHeader(ast::Kernel &kernel);
-  /// Reports what other languages write behind the type of an input.
+  /// Reports syntax of other languages after the type of an input.
   bool checkInputEnd(const ast::Kernel &kernel);
   bool parseParams(ast::Kernel &kernel);
   bool parseParam(ast::Kernel &kernel);
@@ -46,19 +47,19 @@ private:
   // ParserStatement.cpp
   void parseBody(ast::Kernel &kernel);
   void parseStatement(ast::Kernel &kernel);
-  /// Reports a statement that only other languages have, and skips it with all
-  /// that it holds. False for others.
+  /// Reports a statement of another language, and skips it with its content.
+  /// False for other statements.
   bool parseForeignStatement(ast::Kernel &kernel);
   void skipForeignStatement(ast::Kernel &kernel);
   void skipBraces(ast::Kernel &kernel);
   void skipIndented(ast::Kernel &kernel, unsigned column);
-  /// Takes a token of what is skipped. Names that it assigns exist.
+  /// Skips a token. Names that it assigns are declared.
   void skip(ast::Kernel &kernel);
-  /// Whether the kernel at the token stands within the one before it.
+  /// Whether the kernel at the token is inside of the one before it.
   bool isNestedKernel(const ast::Kernel &outer) const;
   /// Whether the name at the token gets a value.
   bool isAssigned() const;
-  /// Whether 'return' is at the token. A misspelt one is reported.
+  /// Whether 'return' is at the token. A misspelling is reported.
   bool atReturn();
   bool parseTargets(llvm::SmallVectorImpl<ast::Name> &names);
   void finishStatement(ast::Kernel &kernel);
@@ -66,13 +67,13 @@ private:
   // ParserExpr.cpp
   /// Null after an error, which has been reported.
   ast::Expr *parseExpr() { return parseBinary(0); }
-  /// Without comparisons: within `<…>` these would end the list.
+  /// Parses without comparisons: within `<…>` they would end the list.
   ast::Expr *parseSum();
   ast::Expr *parseBinary(unsigned minPrecedence);
-  /// Takes an operator; one of another language is an error that says what to
-  /// write instead.
+  /// Takes an operator. An operator of another language is an error that says
+  /// what to write instead.
   Token takeOperator(llvm::StringRef instead);
-  /// Operators of other languages that are two tokens here.
+  /// Takes operators of other languages that are two tokens here.
   bool takeJoinedOperator(ast::Operator &op);
   ast::Expr *parseComparison(ast::Expr *first, unsigned precedence);
   ast::Expr *parseUnary();
@@ -82,15 +83,16 @@ private:
   ast::Expr *parseParenthesized();
   ast::Expr *parseBars();
   ast::Expr *parseIndex(ast::Expr *base);
-  /// Another language's expression that begins with a word. False for others.
+  /// Reports an expression of another language that begins with a word. False
+  /// for others.
   bool reportForeignExpr();
-  /// A function's name that its arguments follow without a bracket. False for
+  /// Reports a function's name whose arguments have no bracket. False for
   /// others.
   bool reportNoBracket(ast::Name callee);
   ast::Expr *reportNoExpr();
-  /// A keyword with arguments, which are read past.
+  /// Reports a keyword with arguments, and skips these.
   ast::Expr *reportKeywordCall();
-  /// Checks how deep `expr` nests now that it has `children`.
+  /// Checks the nesting of `expr` now that it has `children`.
   ast::Expr *nest(ast::Expr *expr, llvm::ArrayRef<ast::Expr *> children);
 
   // ParserCall.cpp
@@ -100,23 +102,24 @@ private:
   bool parseArgument(llvm::SmallVectorImpl<ast::Argument> &arguments);
   void parseClauses(ast::Name call,
                     llvm::SmallVectorImpl<ast::Clause> &clauses);
-  /// The clause at the token may be meant for `callee` or, around it, `outer`.
+  /// Reports a clause at the token that may belong to `callee` or to the
+  /// enclosing `outer`.
   void reportAmbiguous(ast::Name callee, llvm::StringRef outer);
   bool parseClause(ast::Clause &clause);
   bool parseForced(ast::Clause &clause);
-  /// The number behind the words of a clause, which an end or another clause
-  /// isn't.
+  /// The number after the words of a clause; null if the clause ends there, or
+  /// another one begins.
   ast::Expr *parseCount(const llvm::Twine &what, llvm::StringRef words);
   bool parseShare(ast::Clause &clause);
   bool atClause() const;
-  /// Whether a clause stands within the brackets of `callee`.
+  /// Whether the token is a clause inside the brackets of `callee`.
   bool atClauseInside(llvm::StringRef callee) const;
   void reportClauseInside(ast::Name callee);
-  /// Reports what stands where a clause of `callee` or an end could. False if
-  /// it did.
+  /// Reports a token that is neither a clause of `callee` nor an end. False if
+  /// it reported one.
   bool checkClauseEnd(llvm::StringRef callee);
-  /// Whether a statement begins behind one of `callee` without an end, in the
-  /// same line.
+  /// Whether a new statement begins in the same line after one of `callee`
+  /// without a separator.
   bool isJoinedStatement(llvm::StringRef callee) const;
   void skipToClause();
 
@@ -127,25 +130,26 @@ private:
   /// Takes `kind`, or reports that it is missing `where` ("after the …").
   bool expect(Kind kind, const llvm::Twine &where);
   bool expectName(ast::Name &name, const llvm::Twine &what);
-  /// Whether a keyword stands where a name is meant.
+  /// Whether a keyword is used as a name.
   bool atKeywordAsName() const;
-  /// Takes the word at the token. A keyword is reported, and from then on reads
-  /// as a name: what uses it is no mistake of its own.
+  /// Takes the word at the token. A keyword is reported, and is a name from
+  /// then on, so that its uses cause no further errors.
   ast::Name takeNewName();
   ast::Name getName(Token word) const { return getName(word.range); }
   ast::Name getName(Range word) const { return {source.getText(word), word}; }
   std::string describeFound() const;
   bool onNewLine() const;
-  /// Whether a statement without an end lies behind: `name =` on a new line.
+  /// Whether the token begins a statement after one that isn't complete: `name
+  /// =` on a new line.
   bool startsStatement() const;
-  /// Reports a comment behind an operand that is meant as a division of
-  /// integers, and reads on as if it were one.
+  /// Reports a comment after an operand that is meant as a division of
+  /// integers, and continues as if it were one.
   void checkComment();
   bool isParam(llvm::StringRef comment) const;
-  /// Where something is missing: in front of the token, or behind the line
+  /// The place where something is missing: before the token, or after the line
   /// before it.
   Range getGap() const;
-  /// Reports a word that is kept for a feature to come. False for others.
+  /// Reports a word that is reserved for a future feature. False for others.
   bool reportReserved();
 
   const Source &source;
@@ -156,10 +160,10 @@ private:
   /// End of the token before `token`.
   uint32_t lastEnd = 0;
   unsigned depth = 0;
-  /// The calls whose clauses are being parsed, with no bracket in between: a
-  /// clause that comes next could belong to any of them.
+  /// The calls whose clauses are being parsed, with no bracket in between: the
+  /// next clause could belong to any of them.
   llvm::SmallVector<llvm::StringRef, 4> openCalls;
-  /// What the kernel names, and which of these are keywords.
+  /// Names that the kernel defines, and the keywords among them.
   llvm::StringSet<> knownNames, keywordNames;
 };
 

@@ -11,8 +11,8 @@ using namespace llvm;
 using namespace nsacc::frontend;
 using namespace nsacc::frontend::ast;
 
-/// The function with clauses that `callee` is or, misspelt, is meant to be: its
-/// clauses are no mistake of their own. Empty for others.
+/// The function with clauses that `callee` is or probably means: its clauses
+/// cause no further errors. Empty for others.
 static StringRef getClauseOwner(StringRef callee) {
   StringRef known = explainFunction(callee);
   if (known == explainFunction("attention"))
@@ -35,7 +35,7 @@ Expr *Parser::parseCall(Name callee) {
                "in front, which reaches as far as it can")
         .note("end the clause with parentheses: (attend(…) where …) - x * "
               "(attend(…) where …)");
-    // Its clauses are nobody else's.
+    // Clauses inside of brackets belong to no outer call.
     SaveAndRestore alone(openCalls, {});
     parseClauses({owner, callee.range}, clauses);
     return nullptr;
@@ -110,7 +110,7 @@ bool Parser::parseArgument(SmallVectorImpl<ast::Argument> &arguments) {
     label = getName(take());
     take();
   }
-  // `map=max` and `by=first` name ways of doing things, some of them keywords.
+  // `map=max` and `by=first` name options, some of which are keywords.
   if (label && token.isAny(Kind::kw_first, Kind::kw_last)) {
     arguments.push_back({label, file.create<NameExpr>(getName(take()))});
     return true;
@@ -124,7 +124,7 @@ bool Parser::parseArgument(SmallVectorImpl<ast::Argument> &arguments) {
 // Clauses
 //===----------------------------------------------------------------------===//
 
-/// The clause that a word starts; the word behind `share` tells which of two.
+/// The clause that a word starts; the word after `share` selects one of two.
 static std::optional<Clause::Kind> getClauseKind(Token::Kind word) {
   switch (word) {
   case Token::Kind::kw_in:
@@ -186,7 +186,7 @@ static bool isAllowed(StringRef callee, Clause::Kind kind) {
   llvm_unreachable("unknown clause");
 }
 
-/// What a `where` of `callee` is asked about.
+/// The objects that a `where` of `callee` is evaluated for.
 static StringRef describeSubject(StringRef callee) {
   return callee == "topk" ? "its j is a block" : "its j is a key";
 }
@@ -219,8 +219,8 @@ void Parser::parseClauses(Name call, SmallVectorImpl<Clause> &clauses) {
   StringRef callee = call.text;
   openCalls.push_back(callee);
   llvm::scope_exit close([&] { openCalls.pop_back(); });
-  // Behind what couldn't be read, nobody knows whose the next clause is, nor
-  // behind a function that there isn't.
+  // After text that couldn't be parsed, or after an unknown function, it isn't
+  // known which call owns the next clause.
   bool isKnown = checkClauseEnd(callee) && source.getText(call.range) == callee;
   while (atClause() && !problems.full()) {
     auto takes = [kind = *getClauseKind(token.kind)](StringRef name) {
@@ -254,7 +254,7 @@ void Parser::parseClauses(Name call, SmallVectorImpl<Clause> &clauses) {
                                      quote(getSpelling(clause.kind)) +
                                      "; each may be given once")
           .note(earlier->keyword, "the first one is here");
-    // One that goes on in another language's words isn't complete.
+    // A clause that continues in another language's syntax isn't complete.
     bool isKept = parsed && !problem && earlier == clauses.end();
     if (!parsed)
       skipToClause();
@@ -348,7 +348,7 @@ Expr *Parser::parseCount(const Twine &what, StringRef words) {
 bool Parser::parseForced(Clause &clause) {
   SmallVector<Forced> forced;
   do {
-    // The list goes on only with `first` or `last`: in `a, b = topk(…) keep
+    // The list continues only with `first` or `last`: in `a, b = topk(…) keep
     // first 1, …` the comma may end it.
     if (!token.isAny(Kind::kw_first, Kind::kw_last)) {
       problems

@@ -14,7 +14,7 @@ using namespace nsacc::frontend;
 using namespace nsacc::frontend::ast;
 
 namespace {
-/// Loosest first.
+/// From loosest to tightest.
 enum Precedence : unsigned {
   PrecedenceOr = 1,
   PrecedenceAnd,
@@ -26,7 +26,7 @@ enum Precedence : unsigned {
 
 struct BinaryOperator {
   Operator op;
-  unsigned precedence;    ///< 0: the token is no binary operator
+  unsigned precedence;    ///< 0: the token isn't a binary operator
   StringRef instead = {}; ///< what to write instead of the token
 };
 } // namespace
@@ -300,7 +300,7 @@ Expr *Parser::parsePrimary() {
   }
 }
 
-/// The names of functions are known later; those of these two are no values.
+/// Names of functions are known later; these two aren't values.
 bool Parser::reportNoBracket(Name callee) {
   bool takesClauses = callee.text == "attend" || callee.text == "topk";
   if (!takesClauses || !at(Kind::Identifier) || startsStatement())

@@ -39,7 +39,7 @@ Range Parser::getGap() const {
 }
 
 bool Parser::onNewLine() const {
-  // Up to the token only: a line may be as long as the file.
+  // Only up to the token: a line may be as long as the file.
   StringRef between = source.getText().slice(lastEnd, token.range.begin);
   return findLineEnd(between, 0) < between.size();
 }
@@ -49,7 +49,7 @@ bool Parser::startsStatement() const {
          ahead.isAny(Kind::Equal, Kind::Comma);
 }
 
-/// Whether a comment goes on as a division would: with an integer and an
+/// Whether a comment continues as a division would: with an integer and an
 /// operator or an end, or with a name and a comparison or a closing bracket.
 static bool readsAsDivisor(StringRef comment) {
   static const Regex divisor("^[ \t]*([0-9][0-9_]*[ \t]*($|[-+*/%<>=!,;)]|]|"
@@ -58,7 +58,7 @@ static bool readsAsDivisor(StringRef comment) {
   return divisor.match(comment);
 }
 
-/// A comment of nothing but a parameter's name is a divisor, too.
+/// A comment that is only a parameter's name is a divisor, too.
 bool Parser::isParam(StringRef comment) const {
   return !file.kernels.empty() &&
          llvm::is_contained(llvm::map_range(file.kernels.back().params,
@@ -70,7 +70,7 @@ bool Parser::isParam(StringRef comment) const {
 
 void Parser::checkComment() {
   StringRef text = source.getText();
-  // A line may be as long as the file: its end is of interest behind // only.
+  // A line may be as long as the file, so its end is searched after // only.
   if (!text.substr(lastEnd).ltrim(" \t").starts_with("//"))
     return;
   StringRef line = text.slice(lastEnd, findLineEnd(text, lastEnd));
@@ -88,7 +88,7 @@ void Parser::checkComment() {
   ahead = lexer.next();
 }
 
-/// What to do while a feature is missing.
+/// What to write while a feature is missing.
 static StringRef getSubstitute(Token::Kind kind) {
   switch (kind) {
   case Token::Kind::kw_rotary:
@@ -124,7 +124,7 @@ bool Parser::reportReserved() {
 bool Parser::expect(Kind kind, const Twine &where) {
   if (takeIf(kind))
     return true;
-  // Either was reported, or is now.
+  // In either case there is an error already.
   if (at(Kind::BadNumber) || reportReserved())
     return false;
   Problem &problem =
@@ -222,7 +222,8 @@ void Parser::parseFile() {
               "x; }");
 }
 
-/// Whether a line begins a kernel, behind what may close the one before it.
+/// Whether a line begins a kernel, after characters that may close the one
+/// before it.
 static bool startsKernel(StringRef line) {
   line = line.ltrim(" \t};");
   return line.consume_front("kernel") &&
@@ -230,8 +231,8 @@ static bool startsKernel(StringRef line) {
 }
 
 void Parser::skipToKernel() {
-  // What isn't a program at all has strings and comments of its own: they are
-  // no tokens.
+  // A file that isn't a program has other strings and comments, so it isn't
+  // lexed.
   StringRef text = source.getText();
   size_t from = token.range.begin;
   while (from < text.size()) {
@@ -404,7 +405,7 @@ bool Parser::parseResults(Kernel &kernel) {
   }
   if (!expect(Kind::RParen, "after the kernel's results"))
     return false;
-  // Each is code of its own.
+  // Each result takes separate code.
   constexpr size_t most = 256;
   size_t found = kernel.results.size();
   if (found > most) {
@@ -436,7 +437,7 @@ bool Parser::parseResult(Kernel &kernel) {
 
 bool Parser::parseType(ast::Type &type) {
   uint32_t begin = token.range.begin;
-  // An element type to come is reported along with unknown ones.
+  // A future element type is reported along with unknown ones.
   if (token.isAny(Kind::Identifier, Kind::kw_f8))
     type.dtype = getName(take());
   SmallVector<Dim> dims;

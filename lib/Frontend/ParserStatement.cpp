@@ -11,7 +11,7 @@ using namespace nsacc::frontend::ast;
 static constexpr StringRef plainStatement =
     "a statement is 'name = expression;' or 'return expression;'";
 
-/// Whether it begins an expression that isn't read on as part of one.
+/// Whether the token begins an expression and can't continue one.
 static bool startsValue(Token::Kind kind) {
   return is_contained({Token::Kind::Identifier, Token::Kind::Integer,
                        Token::Kind::Real, Token::Kind::kw_score,
@@ -43,7 +43,7 @@ void Parser::parseStatement(Kernel &kernel) {
     return;
   Statement statement{};
   statement.isReturn = atReturn();
-  // It may be what was to be returned.
+  // The skipped text may have been meant as the returned value.
   kernel.incomplete |= at(Kind::Identifier) && startsValue(ahead.kind);
   uint32_t begin = token.range.begin;
   SmallVector<Name> names;
@@ -64,7 +64,7 @@ void Parser::parseStatement(Kernel &kernel) {
     while (values.back() && takeIf(Kind::Comma));
     parsed = values.back();
   }
-  // The names exist even where their values are wrong.
+  // The names exist even if their values are wrong.
   if (values.empty())
     values.push_back(nullptr);
   statement.names = file.copy(ArrayRef(names));
@@ -128,7 +128,7 @@ bool Parser::parseTargets(SmallVectorImpl<Name> &names) {
       problems.error(token.range, "expected '=' after " + quote(target.text) +
                                       ", found " + describeFound());
   StringRef known = explainStatement(target.text);
-  // Behind a word too many, what was meant is read as it stands.
+  // After an extra word, the statement is parsed without it.
   bool isWordTooMany = at(Kind::Identifier) && ahead.is(Kind::Equal);
   if (isWordTooMany || !known.empty()) {
     problem.note(target.range, known.empty() ? plainStatement : known);
@@ -164,7 +164,7 @@ bool Parser::parseTargets(SmallVectorImpl<Name> &names) {
                      "(…);' or 'return " + target.text + "(…);'");
   else
     problem.note(target.range, plainStatement);
-  // What follows is the name's value.
+  // The name's value follows.
   if (startsValue(token.kind) && !at(Kind::LParen))
     return true;
   names.clear();
@@ -178,8 +178,7 @@ bool Parser::parseTargets(SmallVectorImpl<Name> &names) {
 bool Parser::isNestedKernel(const Kernel &outer) const {
   if (!outer.body.empty() && outer.body.back().isReturn)
     return false;
-  // With the brace of the outer one forgotten, another kernel or nothing
-  // follows.
+  // If the outer kernel's brace is missing, another kernel or the end follows.
   Problems ignored;
   Lexer probe(source, ignored);
   probe.restart(token.range.end);

@@ -1,4 +1,4 @@
-//===- Problems.cpp - What is wrong with a program ------------------------===//
+//===- Problems.cpp - Errors and warnings of a program --------------------===//
 
 #include "Problems.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -59,8 +59,7 @@ void Problems::emit(const Source &source, mlir::MLIRContext &context) const {
     return std::pair(a->range.begin, a->order) <
            std::pair(b->range.begin, b->order);
   });
-  // What comes of an expression is found before what is wrong with the name in
-  // front of it.
+  // Problems of an expression are found before problems of the name before it.
   auto *error = llvm::find_if(sorted, [](const Problem *problem) {
     return problem->severity == Problem::Error;
   });

@@ -1,4 +1,4 @@
-//===- Problems.h - What is wrong with a program ----------------*- C++ -*-===//
+//===- Problems.h - Errors and warnings of a program ------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_FRONTEND_PROBLEMS_H
 #define NSACC_LIB_FRONTEND_PROBLEMS_H
@@ -12,7 +12,7 @@
 
 namespace nsacc::frontend {
 
-/// One error or warning with the notes that say how to mend it.
+/// One error or warning with notes that say how to fix it.
 class Problem {
 public:
   enum Severity { Error, Warning };
@@ -34,7 +34,7 @@ public:
   Severity severity;
   Range range;
   std::string message;
-  /// How many were found before it.
+  /// Number of problems that were found before it.
   size_t order;
   struct Note {
     Range range;
@@ -44,22 +44,23 @@ public:
 };
 
 /// The errors and warnings of one run, in the order in which they were found.
-/// Keeps the first few of each only: more than a screenful helps nobody.
+/// Keeps only the first few of each: more than a screenful doesn't help.
 class Problems {
 public:
   static constexpr unsigned limit = 20;
 
   Problem &error(Range range, const llvm::Twine &message);
-  /// What is allowed, and most likely a mistake. The same words about the same
-  /// place are kept once, however often it is looked at. Behind an error
-  /// nothing is warned of: what it stands for isn't what was meant.
+  /// Adds a warning about valid code that is probably a mistake. The same words
+  /// about the same place are kept once, however often they are added. There
+  /// are no warnings about code after an error: the code that replaces it isn't
+  /// the user's.
   Problem &warning(Range range, const llvm::Twine &message);
 
   bool hasErrors() const { return getNumErrors() > 0; }
   size_t getNumErrors() const { return counts[Problem::Error]; }
-  /// The one found first; null without errors.
+  /// The error that was found first; null without errors.
   const Problem *getFirstError() const;
-  /// No more errors will be kept: time to stop looking.
+  /// No more errors will be kept: checks may stop.
   bool full() const { return dropped[Problem::Error]; }
 
   /// Reports everything, sorted by place, as diagnostics of `context`.
@@ -67,12 +68,12 @@ public:
 
 private:
   Problem &add(Problem::Severity severity, Range range, std::string message);
-  /// A problem that takes notes and is forgotten.
+  /// A problem that takes notes and is dropped.
   Problem &ignore();
 
   std::deque<Problem> problems;
   Problem ignored{Problem::Warning, {}, "", 0};
-  /// By severity.
+  /// For each severity.
   size_t counts[2] = {0, 0};
   bool dropped[2] = {false, false};
 };

@@ -13,7 +13,7 @@
 
 namespace nsacc::frontend {
 
-/// The value of a scalar expression: known now, or computed by the IR.
+/// The value of a scalar expression: a known constant, or a value of the IR.
 struct Scalar {
   Scalar(Constant constant) : type(constant.type), constant(constant) {}
   Scalar(ScalarType type, mlir::Value value) : type(type), value(value) {}
@@ -27,60 +27,62 @@ struct Scalar {
   mlir::Value value;
 };
 
-/// The token extents of the keys that a clause ranges over: key `j` stands for
-/// [first + (j - memory) * stride, … + len); memory keys for no token.
+/// The tokens of the keys that a clause ranges over: key `j` has [first + (j -
+/// memory) * stride, … + len); memory keys have no token.
 struct KeyExtent {
   int64_t len = 1, stride = 1, first = 0, memory = 0;
 };
 
-/// What a scalar expression may use besides constants.
+/// The names and features that a scalar expression may use besides constants.
 struct ScalarScope {
   /// "in 'where'", for messages.
   std::string place;
-  /// The fixed names that have a value here: i, j, s, ….
+  /// The fixed names with a value in this scope: i, j, s, ….
   llvm::StringMap<Scalar> names;
-  /// Set where `start(j)` and `end(j)` have a meaning.
+  /// Set if `start(j)` and `end(j)` are available.
   std::optional<KeyExtent> keys;
-  /// The batch row, where tables may be read.
+  /// The batch row, if tables can be read.
   mlir::Value row;
-  /// Inputs can be read with indices, and those without dimensions by name.
+  /// Whether inputs can be read with indices, and inputs without dimensions by
+  /// name.
   bool tables = false;
-  /// Sizes of dimensions are known: all but in compile-time constants.
+  /// Whether sizes of dimensions are known: not in compile-time constants.
   bool dims = false;
-  /// 'softmax' stands for an expression: in 'weight'.
+  /// Whether 'softmax' is an expression: in 'weight'.
   bool softmax = false;
-  /// The heads of queries and keys, where `G` has a meaning.
+  /// The heads of queries and keys, if `G` is available.
   mlir::Attribute queryHeads, keyHeads;
-  /// What b, t, i, h and j count: dimensions of the queries and keys. Batch
-  /// rows that are packed are no dimension.
+  /// The dimensions of queries and keys that b, t, i, h and j count. Packed
+  /// batch rows aren't a dimension.
   llvm::StringMap<mlir::Attribute> counted;
-  /// The names that stand for batches, tokens or heads in this kernel.
+  /// The names of batches, tokens or heads in this kernel.
   llvm::SmallVector<llvm::StringRef> sequenceDims;
-  /// Sub-expressions whose value is given: the operands of elementwise code.
+  /// Sub-expressions with given values: the operands of elementwise code.
   llvm::DenseMap<const ast::Expr *, Scalar> leaves;
 };
 
-/// The names that have a meaning in some clause and can't be given otherwise.
+/// Whether the name has a meaning in some clause and can't be defined by
+/// programs.
 bool isFixedName(llvm::StringRef name);
 /// Whether `name` is a function of scalars.
 bool isScalarFunction(llvm::StringRef name);
-/// attend, pool and the like.
+/// Whether `name` is a function of tensors: attend, pool and others.
 bool isTensorFunction(llvm::StringRef name);
 llvm::ArrayRef<llvm::StringRef> getScalarFunctions();
-/// Reports a call of what is a name of the kernel. False for others.
+/// Reports a call of a name of the kernel. False for others.
 bool reportCalled(Problems &problems, const Symbols &symbols,
                   const ast::CallExpr *call);
 
-/// Evaluates scalar expressions: folds what is known, emits the rest. Null
-/// results were reported.
+/// Evaluates scalar expressions: folds constants, emits the rest. A null result
+/// was reported.
 class ScalarGen {
 public:
   ScalarGen(const Source &source, Problems &problems, const Symbols &symbols,
             const ScalarScope &scope, mlir::OpBuilder &builder);
 
   std::optional<Scalar> generate(const ast::Expr *expr);
-  /// As a value of the IR, converted to `type`. Reports other types, saying
-  /// that `what` ("the score") needs it.
+  /// A value of the IR, converted to `type`. Reports other types; the message
+  /// says that `what` ("the score") needs it.
   mlir::Value generate(const ast::Expr *expr, ScalarType type,
                        const llvm::Twine &what);
 
@@ -99,7 +101,8 @@ private:
   Result compare(ast::Operator op, Range opRange, Scalar lhs, Scalar rhs,
                  Range range);
   bool expectNumber(const Scalar &scalar, Range range, llvm::StringRef op);
-  /// `domain`: what a function takes, where that isn't every number.
+  /// `domain` describes the values that a function takes, if it isn't every
+  /// number.
   Result reportFolded(const Folded &folded, Range range,
                       llvm::StringRef domain = "");
   mlir::Value emitMod(mlir::Value lhs, mlir::Value rhs, mlir::Location loc);
@@ -107,33 +110,35 @@ private:
                              mlir::Value rhs, mlir::Location loc);
 
   // SemaMasks.cpp
-  /// Whether they warned: of a pooled key's number that is compared with a
-  /// token's.
+  /// Warns if a pooled key's number is compared with a token's. Returns whether
+  /// it warned.
   bool checkWindows(const ast::Expr *lhs, const ast::Expr *rhs);
-  /// Of a query's row that is compared with a key's position.
+  /// Warns if a query's row is compared with a key's position. Returns whether
+  /// it warned.
   bool checkRows(const ast::Expr *lhs, const ast::Expr *rhs);
   /// Warns of quotients with a fraction that are compared.
   void checkQuotients(bool equality, mlir::Value lhs, mlir::Value rhs,
                       Range range);
-  /// Warns of a real table's element that is to be equal to something.
+  /// Warns if a real table's element is compared for equality.
   void checkEquality(mlir::Value lhs, mlir::Value rhs, Range range);
 
   // SemaSums.cpp
-  /// Whether they warned: of S - T that is added to a query's position.
+  /// Warns if S - T is added to a query's position. Returns whether it warned.
   bool checkOffset(const ast::Expr *lhs, const ast::Expr *rhs);
-  /// Warns of a number that positions can't be added to.
+  /// Warns of a number so large that adding positions overflows.
   void checkWrapping(mlir::Value sum, Range range);
 
   // SemaTables.cpp
-  /// Warns of a table's dimension that counts something else than its index.
+  /// Warns of a table's dimension that doesn't count the same things as its
+  /// index.
   void checkIndex(const Symbol &table, llvm::StringRef name,
                   const ast::Expr *index, mlir::Attribute dim);
-  /// Warns of an index that is always in front of the first element.
+  /// Warns of an index that is always before the first element.
   void checkFirst(llvm::StringRef table, mlir::Value index, Range range,
                   mlir::Attribute dim);
 
   // SemaFunctions.cpp
-  /// Warns of logarithms and roots that have no number, whatever is given.
+  /// Warns of logarithms and roots whose result is never a number.
   void checkArgument(llvm::StringRef function, mlir::Value argument,
                      Range range);
   /// Warns of a logarithm that is -inf.
@@ -158,7 +163,7 @@ private:
 
   // MLIRGenScalarFunctions.cpp
   Result generateCall(const ast::CallExpr *expr);
-  /// Whether there is a number that the cap of softcap limits.
+  /// Whether the cap of softcap allows any number.
   bool checkCap(const Constant &cap, Range range);
   Result generateSelect(const ast::CallExpr *expr,
                         llvm::ArrayRef<Scalar> arguments);

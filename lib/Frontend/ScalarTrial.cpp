@@ -1,4 +1,4 @@
-//===- ScalarTrial.cpp - Scalar code at values that are tried -------------===//
+//===- ScalarTrial.cpp - Scalar code evaluated at trial values ------------===//
 
 #include "ScalarTrial.h"
 #include "NSA/IR/NSAOps.h"
@@ -12,8 +12,8 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::frontend;
 
-/// Trials find likely mistakes, which nobody makes in longer code. Each is at
-/// dozens of values.
+/// Trials find likely mistakes, which don't occur in longer code. Each trial
+/// evaluates dozens of values.
 static constexpr unsigned kMostTriedOps = 4096;
 
 ScalarTrial::ScalarTrial(Region &region)
@@ -32,7 +32,7 @@ Attribute ScalarTrial::evaluate(Operation &op, std::optional<int64_t> size) {
     return type.isIndex() ? IntegerAttr::get(type, int64_t(*table))
                           : Attribute();
   }
-  // Folding leaves these alone.
+  // Folding doesn't change these.
   if (isa<math::SqrtOp, math::LogOp, math::Log2Op>(op))
     if (auto operand =
             dyn_cast_or_null<FloatAttr>(values.lookup(op.getOperand(0)));
@@ -46,7 +46,7 @@ Attribute ScalarTrial::evaluate(Operation &op, std::optional<int64_t> size) {
     copy = op.clone();
   SmallVector<OpFoldResult> results;
   bool isChanged = false;
-  constexpr int most = 3; // changes in place
+  constexpr int most = 3; // number of in-place changes
   for (int i = 0; i < most && results.empty(); ++i) {
     auto operands = llvm::map_to_vector(
         copy->getOperands(), [&](Value value) { return values.lookup(value); });
@@ -54,7 +54,7 @@ Attribute ScalarTrial::evaluate(Operation &op, std::optional<int64_t> size) {
       break;
     isChanged |= results.empty();
   }
-  // What holds for these values says nothing of the next.
+  // Results for these values don't hold for the next ones.
   if (isChanged)
     copy = {};
   if (results.size() != 1)
@@ -90,7 +90,7 @@ std::optional<bool> MaskTrial::isVisible(int64_t query, int64_t key) {
   auto at = [&](std::optional<int64_t> value) {
     return value ? Attribute(IntegerAttr::get(index, *value)) : Attribute();
   };
-  // Batch row, head, row of the query, its position, key.
+  // Arguments: batch row, head, row of the query, its position, key.
   auto visible = dyn_cast_or_null<IntegerAttr>(
       code.evaluate({at(place), at(place), at(query), at(query), at(key)}));
   return visible ? std::optional(!visible.getValue().isZero()) : std::nullopt;
@@ -103,7 +103,7 @@ std::optional<double> nsacc::frontend::evaluateAt(ScalarTrial &trial,
   constexpr int64_t heads = 8;
   Builder builder(context);
   auto at = [&](int64_t value) { return builder.getIndexAttr(value); };
-  // Score, batch row, head, row of the query, its position, key.
+  // Arguments: score, batch row, head, row of the query, its position, key.
   auto value = dyn_cast_or_null<FloatAttr>(trial.evaluate(
       {builder.getF32FloatAttr(s), at(0), at(0), at(query), at(query), at(key)},
       heads));

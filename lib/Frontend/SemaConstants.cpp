@@ -17,7 +17,7 @@ std::optional<Constant> KernelGen::evaluate(const ast::Expr *expr) {
   return scalar ? scalar->constant : std::nullopt;
 }
 
-/// Whether -1 is written out, as other libraries have it for "the rest".
+/// Whether it is a literal -1, which means "the rest" in other libraries.
 static bool isMinusOne(const ast::Expr *expr) {
   const auto *unary = llvm::dyn_cast<ast::UnaryExpr>(expr);
   return unary && llvm::isa<ast::IntegerExpr>(unary->operand);
@@ -40,7 +40,7 @@ std::optional<int64_t> KernelGen::evaluateInt(const ast::Expr *expr,
     explainParams(problem, expr);
     return std::nullopt;
   }
-  // Positions are computed from products of these and must fit into 64 bits.
+  // Products of these give positions, which must fit into 64 bits.
   constexpr int64_t most = std::numeric_limits<int32_t>::max();
   int64_t value = constant->integer;
   if (value >= least && value <= most)

@@ -1,4 +1,4 @@
-//===- SemaFunctions.cpp - Functions that have no number to give ----------===//
+//===- SemaFunctions.cpp - Functions that never give a number -------------===//
 
 #include "ScalarGen.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -11,7 +11,7 @@ using namespace nsacc;
 using namespace nsacc::frontend;
 
 namespace {
-/// What is known of a number, NaN aside. Of 0 it is both.
+/// Known facts about a number other than NaN. 0 counts as both signs.
 struct Sign {
   bool neverPositive = false, neverNegative = false;
 

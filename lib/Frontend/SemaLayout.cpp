@@ -1,8 +1,7 @@
-//===- SemaLayout.cpp - Which dimensions are tokens and heads -------------===//
-//
-// docs/spec.md, 1.4: heads may stand in front of the tokens where a program
-// marks them. Types have tokens first; how callers order dimensions is an
-// attribute of the kernel's arguments and results.
+//===- SemaLayout.cpp - Dimensions of tokens and heads --------------------===//
+// docs/spec.md, 1.4: heads may come before the tokens if a program marks them.
+// Types have tokens first; an attribute of the kernel's arguments and results
+// has the caller's order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +18,7 @@ using namespace nsacc::frontend;
 // Declarations
 //===----------------------------------------------------------------------===//
 
-/// Calls `visit` with every type that the kernel's header writes out.
+/// Calls `visit` with every type that is written in the kernel's header.
 static void forEachType(const ast::Kernel &kernel,
                         llvm::function_ref<void(const ast::Type &)> visit) {
   const ast::Type *last = nullptr;
@@ -46,8 +45,8 @@ bool KernelGen::isHeads(const ast::Dim &dim) const {
   return dim.heads || markedHeads.contains(dim.getName());
 }
 
-/// Without its heads, a tensor of four dimensions is [batch, tokens, features];
-/// a ragged dimension is always tokens.
+/// The index of the tokens. Without its heads, a tensor of four dimensions is
+/// [batch, tokens, features]; a ragged dimension is always tokens.
 std::optional<size_t>
 KernelGen::findTokensByPlace(const ast::Type &type) const {
   auto isRagged = [](const ast::Dim &dim) { return dim.ragged; };
@@ -117,7 +116,7 @@ SmallVector<int64_t, 4> KernelGen::getOrder(const ast::Type &type) const {
 
 DenseI64ArrayAttr KernelGen::getOrderAttr(const ast::Type &type) {
   SmallVector<int64_t, 4> order = getOrder(type);
-  // A mark says that the order is meant, also that of the type.
+  // A marker confirms the order, even if it is the type's.
   bool isMarked =
       llvm::any_of(type.dims, [](const ast::Dim &dim) { return dim.heads; });
   return llvm::is_sorted(order) && !isMarked
@@ -208,8 +207,8 @@ void KernelGen::checkNames(const Sequence &sequence) {
                marked + "'");
 }
 
-/// Spells `dims` with a marker at heads that stand in front of tokens, where
-/// `other` has the two the other way round; empty where there are none.
+/// Spells `dims` with a marker at heads that come before tokens, if `other` has
+/// the two in the other order; empty if there are none.
 static std::string markHeads(ArrayRef<Attribute> dims,
                              ArrayRef<Attribute> other,
                              llvm::function_ref<bool(Attribute)> isHeads) {

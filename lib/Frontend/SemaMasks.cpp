@@ -18,8 +18,8 @@ using ast::Operator;
 // Comparisons of what counts different things
 //===----------------------------------------------------------------------===//
 
-/// Whether `expr`, or a term of it when it is a sum, is such a name, or such a
-/// call with a name alone.
+/// Whether `expr`, or a term of the sum `expr`, is such a name, or a call of
+/// such a function with only a name.
 static bool hasTerm(const ast::Expr *expr,
                     llvm::function_ref<bool(StringRef)> isMeant) {
   if (auto *leaf = llvm::dyn_cast<ast::NameExpr>(expr))
@@ -61,7 +61,7 @@ bool ScalarGen::checkRows(const ast::Expr *lhs, const ast::Expr *rhs) {
     return false;
   StringRef queries = nsa::getTokenDim(rows->second),
             tokens = nsa::getTokenDim(keys->second);
-  // A sum with a size says itself how rows stand to keys.
+  // A sum with a size already relates rows to keys.
   if (queries == tokens || !hasTerm(lhs, rhs, {"t"}) ||
       !hasTerm(lhs, rhs, {"j", "start()", "end()"}) ||
       hasTerm(lhs, rhs, {"i", queries, tokens}))
@@ -79,8 +79,8 @@ bool ScalarGen::checkRows(const ast::Expr *lhs, const ast::Expr *rhs) {
 // Comparisons of real numbers
 //===----------------------------------------------------------------------===//
 
-/// Whether both compute the same of the same. What is known to be the same is
-/// `same`: code uses a value more than once.
+/// Whether both compute the same function of the same values. `same` holds
+/// pairs that are known to be equal: code may use a value more than once.
 static bool isSame(Value one, Value other,
                    llvm::DenseSet<std::pair<Value, Value>> &same) {
   if (one == other || same.contains({one, other}))
@@ -106,8 +106,7 @@ static bool isInteger(Value real) {
           constant.getValue().isInteger());
 }
 
-/// Whether a quotient of integers is multiplied by the number that it was
-/// divided by.
+/// Whether a quotient of integers is multiplied by its divisor.
 static bool isRoundTrip(Value value) {
   auto product = value.getDefiningOp<arith::MulFOp>();
   if (!product)
@@ -125,8 +124,8 @@ static bool isRoundTrip(Value value) {
   return false;
 }
 
-/// Adds the divisors of the quotients of integers in a sum, of which all other
-/// terms are integers; false for other values.
+/// Adds the divisors of quotients of integers in a sum whose other terms are
+/// all integers; false for other values.
 static bool collectDivisors(Value value, SmallVectorImpl<Value> &divisors) {
   if (isInteger(value))
     return true;
@@ -156,8 +155,8 @@ void ScalarGen::checkQuotients(bool equality, Value lhs, Value rhs,
   SmallVector<Value> divisors;
   if (!collectDivisors(lhs, divisors) || !collectDivisors(rhs, divisors))
     return;
-  // Of what 'i / 4 < n' compares, the fraction may be meant; that of two
-  // quotients says no more than their numerators do.
+  // In 'i / 4 < n' the fraction may be intended; comparing two quotients only
+  // compares their numerators.
   llvm::DenseSet<std::pair<Value, Value>> same;
   auto isFirst = [&](Value divisor) {
     return isSame(divisor, divisors[0], same);
@@ -202,7 +201,7 @@ void ScalarGen::checkEquality(Value lhs, Value rhs, Range range) {
 //===----------------------------------------------------------------------===//
 
 /// Positions at which masks are tried: small ones, powers of two, and the
-/// constants of a mask, at which its edges are.
+/// constants of a mask, where its edges are.
 static void addPositions(Region &mask, llvm::SetVector<int64_t> &positions) {
   constexpr size_t most = 32;
   mask.walk([&](arith::ConstantOp op) {
@@ -220,7 +219,7 @@ findSharedPair(nsa::AttendOp first, nsa::AttendOp second) {
     positions.insert(position);
   addPositions(first.getMask(), positions);
   addPositions(second.getMask(), positions);
-  // Where there is anything, there is the first head of the first row.
+  // Every call has the first head of the first row, unless it is empty.
   MaskTrial one(first.getMask(), 0), other(second.getMask(), 0);
   for (int64_t query : positions)
     for (int64_t key : positions)
@@ -230,9 +229,9 @@ findSharedPair(nsa::AttendOp first, nsa::AttendOp second) {
   return std::nullopt;
 }
 
-/// Whether no pair that is tried may be visible.
+/// Whether no tried pair can be visible.
 static bool hidesTried(Region &region) {
-  // Tens of thousands of pairs are tried before a mask is said to hide all.
+  // Tens of thousands of pairs are tried before a mask counts as hiding all.
   constexpr size_t most = 48;
   if (llvm::range_size(region.front()) > most)
     return false;
@@ -272,7 +271,7 @@ void KernelGen::checkVisible(Region &region, const ast::Clause *where,
                   "parameter's value, the wrong way round?"));
 }
 
-/// Whether a part of the mask says itself that every key is meant: `j < S`.
+/// Whether a part of the mask explicitly allows every key: `j < S`.
 static bool asksForAll(const ast::Expr *mask, StringRef tokens) {
   if (auto *both = llvm::dyn_cast<ast::BinaryExpr>(mask))
     return both->op == Operator::And &&
@@ -303,7 +302,7 @@ static bool hasOr(const ast::Expr *mask) {
 
 void KernelGen::checkHidden(nsa::AttendOp attend, const Sequence &key,
                             const ast::Clause *where, MaskProof &proof) {
-  // A parameter of 0 or false may switch a part of the mask off.
+  // A parameter of 0 or false may switch off a part of the mask.
   auto isOff = [&](StringRef name) {
     auto found = symbols.find(name);
     if (found == symbols.end() ||
@@ -325,7 +324,8 @@ void KernelGen::checkHidden(nsa::AttendOp attend, const Sequence &key,
             Twine("; leave out 'where' if every key is meant"));
 }
 
-/// Windows lie behind a query, or before it, that many tokens away at least.
+/// The distance in tokens from a query at which a window lies completely on one
+/// side of it.
 static int64_t getReach(Attribute tokens) {
   auto pooled = dyn_cast<nsa::PooledDimAttr>(tokens);
   return pooled ? pooled.getLen() + pooled.getMemory() * pooled.getStride() : 0;
@@ -341,7 +341,7 @@ int64_t nsacc::frontend::findKey(Attribute tokens, int64_t query,
 
 static constexpr int64_t farQueries[] = {3 << 14, 100'003};
 
-/// Every key after a query, and none that lies far before it.
+/// Whether every key after a query is visible, and none far before it.
 static bool showsAllLater(MaskTrial &mask, Attribute tokens) {
   constexpr int64_t near = 1, far = 1 << 20, before = -(1 << 14), count = 32;
   for (int64_t query : farQueries)
@@ -353,7 +353,8 @@ static bool showsAllLater(MaskTrial &mask, Attribute tokens) {
   return true;
 }
 
-/// Keys after a query and none before it; the query's own may be there.
+/// Whether keys after a query are visible and none before it; the query's own
+/// may be.
 static bool showsOnlyLater(MaskTrial &mask, Attribute tokens) {
   constexpr int64_t near = 256, far = 1 << 15, first = 64;
   llvm::SetVector<int64_t> distances;
@@ -380,7 +381,7 @@ void KernelGen::checkFuture(nsa::AttendOp attend, const Sequence &key,
                             const ast::Clause *where) {
   if (!where)
     return;
-  // A mask that names a bound of the keys is meant to reach there.
+  // A mask that mentions a bound of the keys is meant to reach it.
   bool namesSize = attend.getMask()
                        .walk([](nsa::DimOp) { return WalkResult::interrupt(); })
                        .wasInterrupted();
@@ -406,7 +407,8 @@ void KernelGen::checkFuture(nsa::AttendOp attend, const Sequence &key,
 
 void KernelGen::checkOverlap(ArrayRef<nsa::AttendOp> branches,
                              ArrayRef<const ast::Expr *> exprs) {
-  // Each pair of branches costs some thousand evaluations: a few tell enough.
+  // Each pair of branches costs some thousand evaluations, so only a few are
+  // compared.
   constexpr size_t most = 4;
   for (size_t i = 0; i < std::min(branches.size(), most); ++i)
     for (size_t j = 0; j < i; ++j) {

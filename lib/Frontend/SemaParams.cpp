@@ -21,7 +21,7 @@ static std::optional<ScalarType> parseParamType(StringRef name) {
       .Default(std::nullopt);
 }
 
-/// The word for the type in programs.
+/// The type's name in programs.
 static StringRef getTypeName(ScalarType type) {
   switch (type) {
   case ScalarType::Int:
@@ -121,7 +121,7 @@ std::optional<Constant> KernelGen::evaluateParam(const ast::Param &param) {
   return value ? convertParam(param, *value, /*given=*/false) : std::nullopt;
 }
 
-/// Values from outside are programs of one expression without names.
+/// Parses a value from outside: a program of one expression without names.
 std::optional<Constant> KernelGen::parseGiven(const ast::Param &param,
                                               StringRef text) {
   if (Type dtype = findDType({text, param.name.range}))
@@ -141,7 +141,8 @@ std::optional<Constant> KernelGen::parseGiven(const ast::Param &param,
   }
   if (value)
     return value;
-  // What names a value means something else outside of programs.
+  // Whether it is part of a name. Names in values mean something else outside
+  // of programs.
   auto isPart = [](char c) { return llvm::isAlnum(c) || c == '_'; };
   bool isName = llvm::all_of(text, isPart) && !text.empty() &&
                 !llvm::isDigit(text.front());
@@ -160,7 +161,7 @@ std::optional<Constant> KernelGen::parseGiven(const ast::Param &param,
 std::optional<Constant> KernelGen::convertParam(const ast::Param &param,
                                                 const Constant &value,
                                                 bool given) {
-  // The type comes from the declaration, else from the default.
+  // The type comes from the declaration, or else from the default.
   std::optional<ScalarType> type;
   if (param.type)
     type = parseParamType(param.type->text);

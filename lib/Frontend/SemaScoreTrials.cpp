@@ -1,4 +1,4 @@
-//===- SemaScoreTrials.cpp - What scores and divisors make of their input -===//
+//===- SemaScoreTrials.cpp - Trials of scores and divisors ----------------===//
 
 #include "ScalarTrial.h"
 #include "Sequence.h"
@@ -11,16 +11,16 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::frontend;
 
-/// Whether both are known, and the same number.
+/// Whether both are known and equal.
 static bool isSameNumber(Attribute one, Attribute other) {
   auto left = dyn_cast_or_null<FloatAttr>(one),
        right = dyn_cast_or_null<FloatAttr>(other);
-  if (left && right) // 0 and -0 are
+  if (left && right) // 0 and -0 are equal
     return left.getValueAsDouble() == right.getValueAsDouble();
   return one && one == other;
 }
 
-/// Whether the score has to do with `s`, for any pair.
+/// Whether the score depends on `s`, for any pair.
 static bool usesScore(Region &clause) {
   Builder builder(clause.getContext());
   llvm::MapVector<Value, SmallVector<Attribute>> found;
@@ -45,7 +45,7 @@ static bool usesScore(Region &clause) {
   return users.contains(clause.front().getTerminator()->getOperand(0));
 }
 
-/// The scores of a pair for rising `s`; empty where one isn't sure.
+/// The scores of a pair for rising `s`; empty if one isn't certain.
 static SmallVector<double> getScores(ScalarTrial &trial, MLIRContext *context,
                                      int64_t query, int64_t key) {
   SmallVector<double> scores;
@@ -60,7 +60,7 @@ static SmallVector<double> getScores(ScalarTrial &trial, MLIRContext *context,
 bool KernelGen::checkZeros(nsa::AttendOp attend, const Sequence &key,
                            Range range) {
   Region &clause = attend.getScore();
-  // A product that fades to 0 is no mask.
+  // A product that fades to 0 isn't a mask.
   if (clause.getOps<arith::SelectOp>().empty())
     return false;
   constexpr int64_t query = 3 << 14, far = 1 << 14,
@@ -112,7 +112,7 @@ void KernelGen::checkFalling(nsa::AttendOp attend, Range range) {
         trial.setTables(element);
         SmallVector<double> scores =
             getScores(trial, builder.getContext(), query, key);
-        // f32 has no difference for large ones beside a bias.
+        // For large scores, f32 can't show a difference beside a bias.
         if (scores.empty() || !llvm::is_sorted(llvm::reverse(scores)) ||
             !(scores.front() > scores.back()))
           return;
@@ -128,7 +128,7 @@ void KernelGen::checkFalling(nsa::AttendOp attend, Range range) {
 void KernelGen::checkDependence(nsa::AttendOp attend, const Sequence &key,
                                 const ast::CallExpr *call) {
   Range range = call->find(ast::Clause::Kind::Score)->value->range;
-  // A score of -inf was warned of.
+  // There already is a warning for a score of -inf.
   SmallVector<Attribute> arguments(attend.getScore().getNumArguments());
   arguments[0] = builder.getF32FloatAttr(1);
   auto score = dyn_cast_or_null<FloatAttr>(
@@ -146,14 +146,15 @@ void KernelGen::checkDependence(nsa::AttendOp attend, const Sequence &key,
 
 void KernelGen::checkDivisor(nsa::AttendOp attend, const Sequence &key,
                              const ast::Clause *normalize) {
-  // Of windows and selected blocks, the number that a query sees isn't known.
+  // With windows and selected blocks, the number of keys that a query sees
+  // isn't known.
   if (!normalize || attend.getSelection() ||
       !isa<nsa::NamedDimAttr>(key.tokens))
     return;
   constexpr int64_t size = 23;
   MaskTrial mask(attend.getMask(), /*place=*/0);
   ScalarTrial trial(attend.getNormalize());
-  // A constant was warned of.
+  // There already is a warning for a constant.
   if (trial.evaluate())
     return;
   auto at = [&](int64_t value) { return builder.getIndexAttr(value); };
@@ -167,7 +168,8 @@ void KernelGen::checkDivisor(nsa::AttendOp attend, const Sequence &key,
     }
     auto isWrong = [&](double sum, double element) {
       trial.setTables(element);
-      // The sum, visible keys, batch row, head, the query's row and position.
+      // Arguments: the sum, visible keys, batch row, head, the query's row and
+      // position.
       auto value = dyn_cast_or_null<FloatAttr>(
           trial.evaluate({builder.getF32FloatAttr(sum), at(visible), at(0),
                           at(0), at(query), at(query)},

@@ -1,4 +1,4 @@
-//===- SemaScores.cpp - Scores and weights that are most likely a mistake -===//
+//===- SemaScores.cpp - Scores and weights that are likely mistakes -------===//
 
 #include "ScalarTrial.h"
 #include "Sequence.h"
@@ -14,7 +14,7 @@ using namespace nsacc::frontend;
 // Constants
 //===----------------------------------------------------------------------===//
 
-/// Whether a clause has such a number wherever it is asked, for each `s`.
+/// Whether a clause has such a number at all positions, for each `s`.
 static bool isAlways(Region &clause, llvm::function_ref<bool(double)> isMeant) {
   if (clause.empty())
     return false;
@@ -64,8 +64,8 @@ void KernelGen::checkScale(nsa::AttendOp attend, const ast::Clause *scale) {
         .note(meaning);
 }
 
-/// Whether a value is as large as an exponential; one that it is divided by
-/// makes it smaller.
+/// Whether a value may be as large as an exponential. A division makes it
+/// smaller.
 static bool isExponential(Value value, SmallPtrSetImpl<Operation *> &seen) {
   Operation *op = value.getDefiningOp();
   if (!op || !seen.insert(op).second)
@@ -79,8 +79,8 @@ static bool isExponential(Value value, SmallPtrSetImpl<Operation *> &seen) {
                       [&](Value each) { return isExponential(each, seen); });
 }
 
-/// Exponentials leave the range of f16, in which weights are multiplied by
-/// values of f16.
+/// Warns of exponentials that exceed the range of f16, if weights are
+/// multiplied by values of f16.
 void KernelGen::checkWeightRange(nsa::AttendOp attend,
                                  const ast::CallExpr *call) {
   if (attend.getWeight().empty())
@@ -144,7 +144,7 @@ void KernelGen::checkScaledTwice(Region &clause, const ast::Clause *syntax,
                                  Attribute features) {
   if (clause.empty() || !syntax)
     return;
-  // At two sizes of the features, where they have a name.
+  // Tries two sizes of the features if they have a name.
   auto named = dyn_cast<nsa::NamedDimAttr>(features);
   auto fixed = dyn_cast<IntegerAttr>(features);
   if (fixed && fixed.getInt() <= 1)
@@ -211,7 +211,7 @@ bool KernelGen::checkFinite(nsa::AttendOp attend, Region &clause,
                (std::isnan(*value) ||
                 (std::isinf(*value) && (*value > 0 || what != "score")));
       };
-      // Wrong is what is so whatever tables hold.
+      // Only certain results count: they hold for any tables.
       auto tryAt = [&](double s) {
         std::optional<double> value;
         for (double element : kTriedElements) {
@@ -263,7 +263,7 @@ void KernelGen::checkDistance(nsa::AttendOp attend, const Sequence &key,
     return;
   double near = (values[1] - values[0]) / (distances[1] - distances[0]);
   double far = (values[2] - values[1]) / (distances[2] - distances[1]);
-  // A logarithm of the distance, say, is no bias of this kind.
+  // A logarithm of the distance, for instance, isn't such a bias.
   if (!(near > 0) || !(far > near / 2))
     return;
   problems
@@ -302,7 +302,7 @@ void KernelGen::checkScores(nsa::AttendOp attend, const ast::CallExpr *call,
   checkDivisor(attend, key, call->find(Kind::Normalize));
   if (attend.getWeight().empty() && score && isFinite)
     checkDependence(attend, key, call);
-  // Without values only scores are asked for.
+  // Without values, only scores are used.
   if (call->arguments.size() == 3)
     checkExponential(attend, weight);
 }

@@ -13,7 +13,7 @@ static nsa::PooledDimAttr getWindows(nsa::ImportanceOp importance) {
   return cast<nsa::PooledDimAttr>(key.getDims()[key.getRank() - 3]);
 }
 
-/// Whether an importance counts no window that begins behind a query.
+/// Whether an importance excludes windows that begin after a query.
 static bool isCausal(nsa::ImportanceOp importance) {
   constexpr int64_t queries[] = {3 << 14, 100'003}, near = 1, far = 1 << 20,
                     count = 32;
@@ -30,7 +30,7 @@ static bool isCausal(nsa::ImportanceOp importance) {
   return true;
 }
 
-/// Whether it counts a window that holds `query` and the token behind it.
+/// Whether it includes a window that holds `query` and the next token.
 static bool showsOwn(nsa::ImportanceOp importance, int64_t query) {
   nsa::PooledDimAttr windows = getWindows(importance);
   int64_t window = (query - windows.getFirstStart()) / windows.getStride();
@@ -41,7 +41,8 @@ static bool showsOwn(nsa::ImportanceOp importance, int64_t query) {
                  .isVisible(query, window + windows.getMemory()) == true;
 }
 
-/// Whether an importance counts windows soon after a query, and long after.
+/// Whether an importance includes windows soon after a query, and long after
+/// it.
 static bool countsLater(nsa::ImportanceOp importance) {
   constexpr int64_t query = 3 << 14, near = 1, far = 1 << 14;
   MaskTrial mask(importance.getMask(), /*place=*/0);
@@ -83,7 +84,7 @@ void KernelGen::checkOwnBlock(nsa::AttendOp attend, nsa::TopKOp topk,
     return;
   MaskTrial shown(attend.getMask(), /*place=*/0),
       chosen(topk.getMask(), /*place=*/0);
-  // The first query of a block far behind, and that of the first one.
+  // The first query of a distant block, and the first query of all.
   int64_t far = (3 << 14) / block * block;
   auto isLeak = [&](int64_t query) {
     return shown.isVisible(query, query + 1) == true &&

@@ -15,7 +15,8 @@ using ast::Operator;
 // The distance of queries to keys, twice
 //===----------------------------------------------------------------------===//
 
-/// Counts each name of a sum, with its sign; extents of a key count as the key.
+/// Counts each name of a sum, with its sign; start and end of a key count as
+/// the key.
 using Terms = llvm::SmallMapVector<StringRef, int64_t, 8>;
 
 static void addTerms(const ast::Expr *expr, int64_t sign, Terms &terms) {
@@ -35,7 +36,7 @@ static void addTerms(const ast::Expr *expr, int64_t sign, Terms &terms) {
   }
 }
 
-/// `j <= i + (S - T)`, however it is written: i = t + S - T.
+/// Warns of `j <= i + (S - T)` in any form: i = t + S - T.
 bool ScalarGen::checkOffset(const ast::Expr *lhs, const ast::Expr *rhs) {
   auto rows = scope.counted.find("t"), keys = scope.counted.find("j");
   if (rows == scope.counted.end() || keys == scope.counted.end())
@@ -102,8 +103,8 @@ static Shifted getShifted(Value sum) {
   return result;
 }
 
-/// The number above which the value in a sum makes it leave 64 bits, where
-/// positions may be as large.
+/// The number above which the value in a sum makes it exceed 64 bits, if
+/// positions may be that large.
 static std::optional<int64_t> findWrap(Value sum) {
   constexpr int64_t mostTokens = std::numeric_limits<int32_t>::max();
   __int128 largest = getShifted(sum).getLargest();
@@ -115,7 +116,7 @@ static std::optional<int64_t> findWrap(Value sum) {
 void ScalarGen::checkWrapping(Value sum, Range range) {
   std::optional<int64_t> largest = findWrap(sum);
   Operation *op = sum.getDefiningOp();
-  // One within it was warned of.
+  // There already is a warning for a sum within it.
   if (!largest || llvm::any_of(op->getOperands(), findWrap))
     return;
   problems

@@ -1,4 +1,4 @@
-//===- SemaTables.cpp - Tables that are most likely read wrongly ----------===//
+//===- SemaTables.cpp - Tables that are probably read incorrectly ---------===//
 
 #include "KernelGen.h"
 #include "NSA/IR/NSATypes.h"
@@ -26,8 +26,8 @@ static bool isNamed(Attribute dim, StringRef name) {
   return named && named.getName() == name;
 }
 
-/// How many tokens lie between two keys or blocks that `counted` counts; 0
-/// where it counts tokens themselves.
+/// The number of tokens between two keys or blocks that `counted` counts; 0 if
+/// it counts tokens.
 static int64_t getStride(Attribute counted) {
   if (auto pooled = llvm::dyn_cast_if_present<nsa::PooledDimAttr>(counted))
     return pooled.getStride();
@@ -35,7 +35,7 @@ static int64_t getStride(Attribute counted) {
   return blocks ? blocks.getBlock() : 0;
 }
 
-/// What a name in a clause counts, for messages; empty where that has no name.
+/// What a name in a clause counts, for messages; empty if that has no name.
 static std::string describeCounted(StringRef name, Attribute counted) {
   if (!counted)
     return name == "b" ? "rows of the batch" : "";
@@ -49,7 +49,7 @@ static std::string describeCounted(StringRef name, Attribute counted) {
   return (name == "i" ? "positions in " : "") + named.getName().str();
 }
 
-/// How to read the dimension `found` instead, where that is clear.
+/// How to read the dimension `found` instead, if that is known.
 static std::string adviseIndex(StringRef name, nsa::NamedDimAttr found,
                                const ScalarScope &scope) {
   Attribute counted = scope.counted.lookup(name);
@@ -85,7 +85,7 @@ void ScalarGen::checkIndex(const Symbol &table, StringRef name,
   bool isKnown = llvm::is_contained(scope.sequenceDims, found.getName());
   if (expected.empty() || !isKnown || isNamed(counted, found.getName()))
     return;
-  // Windows of one token are tokens, and a dimension of their own may count
+  // Windows of one token are tokens, and a separate dimension may count
   // windows.
   if (int64_t stride = getStride(counted)) {
     bool isTokens = nsa::getTokenDim(counted) == found.getName();

@@ -32,7 +32,7 @@ bool KernelGen::declare(const ast::Name &name, Symbol symbol) {
         .note("it is a position or a value in clauses; choose another name, "
               "such as '" +
               source.findFreeName(name.text) + "'");
-    // What uses it isn't complained of.
+    // Its uses cause no further errors.
     symbols.insert({name.text, {symbol.kind, name.range, {}, symbol.dim}});
     return false;
   }
@@ -227,7 +227,7 @@ Attribute KernelGen::resolveNamedDim(const ast::Dim &dim, ast::Name name) {
 }
 
 Attribute KernelGen::resolveConstantDim(const ast::Dim &dim) {
-  // An input behind this one may be the first to name a dimension.
+  // A later input may be the first to name a dimension.
   auto isDim = [&](StringRef name) {
     auto found = symbols.find(name);
     return found == symbols.end() ? llvm::isUpper(name.front())
@@ -250,7 +250,7 @@ Attribute KernelGen::resolveConstantDim(const ast::Dim &dim) {
 // Results
 //===----------------------------------------------------------------------===//
 
-/// Null where `dim` can't mean the dimension `found` of a returned tensor.
+/// Null if `dim` can't mean the dimension `found` of a returned tensor.
 Attribute KernelGen::matchResultDim(const ast::Dim &dim, Attribute found) {
   const auto *name = llvm::dyn_cast<ast::NameExpr>(dim.size);
   auto known = name ? symbols.find(name->name) : symbols.end();
@@ -270,15 +270,15 @@ Attribute KernelGen::matchResultDim(const ast::Dim &dim, Attribute found) {
                ? found
                : Attribute();
   }
-  // A name that no input has stands for a size that the program computes.
+  // A name that no input has means a size that the program computes.
   if (llvm::isa<nsa::NamedDimAttr>(found))
     return {};
   Attribute meaning = resultDims.try_emplace(name->name, found).first->second;
   return meaning == found ? found : Attribute();
 }
 
-/// A result's dimensions as inputs order theirs, where its own names don't
-/// tell.
+/// A result's dimensions in the inputs' order, if the result's names don't
+/// determine it.
 KernelGen::Dims KernelGen::orderAsInputs(ArrayRef<Attribute> dims,
                                          ArrayRef<int64_t> order) const {
   SmallVector<int64_t, 4> best(order);

@@ -1,4 +1,4 @@
-//===- SemaWarnings.cpp - What is allowed, and most likely a mistake ------===//
+//===- SemaWarnings.cpp - Warnings about valid code -----------------------===//
 
 #include "Sequence.h"
 #include "llvm/Support/raw_ostream.h"
@@ -60,7 +60,7 @@ void KernelGen::checkUnused() {
 
 void KernelGen::checkElementTypes(ArrayRef<Value> operands,
                                   ArrayRef<const ast::Expr *> exprs) {
-  // What is computed has the type that its formula gives it.
+  // A computed tensor has the type that its formula gives it.
   auto isInput = [](Value value) { return isa<BlockArgument>(value); };
   for (size_t i = 1; i < operands.size(); ++i) {
     Type first =

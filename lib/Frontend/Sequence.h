@@ -7,10 +7,10 @@
 
 namespace nsacc::frontend {
 
-/// The dimensions of [B, S, H, D] or [ragged S, H, D] by what they stand for.
+/// The dimensions of [B, S, H, D] or [ragged S, H, D] by their meaning.
 struct KernelGen::Sequence {
   const ast::Expr *expr;
-  mlir::Attribute batch; ///< null where ragged rows are packed
+  mlir::Attribute batch; ///< null if ragged rows are packed
   mlir::Attribute tokens, heads, features;
 
   bool isRagged() const { return !batch; }
@@ -23,8 +23,8 @@ struct KernelGen::Sequence {
   }
 };
 
-/// The type of a tensor with the dimensions of inputs as the program declares
-/// them, for messages.
+/// The type of a tensor with the dimensions of inputs in the program's order,
+/// for messages.
 nsa::NamedTensorType getDeclaredType(mlir::Value tensor,
                                      const Symbols &symbols);
 

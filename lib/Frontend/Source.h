@@ -20,19 +20,19 @@ struct Range {
   }
 };
 
-/// From the start of `first` to the end of `last`.
+/// The range from the start of `first` to the end of `last`.
 inline Range join(Range first, Range last) { return {first.begin, last.end}; }
 
-/// A place as users count it: from 1, columns in bytes.
+/// A place in lines and columns: both count from 1, columns in bytes.
 struct Position {
   unsigned line = 1, column = 1;
 };
 
-/// The end of the line that `from` stands in, before its line feed, carriage
+/// The end of the line that contains `from`, before its line feed, carriage
 /// return, or both.
 size_t findLineEnd(llvm::StringRef text, size_t from);
 
-/// Program text and where its lines start.
+/// Program text and the starts of its lines.
 class Source {
 public:
   explicit Source(llvm::MemoryBufferRef buffer);
@@ -43,9 +43,9 @@ public:
   }
   llvm::StringRef getName() const { return name; }
   Position getPosition(uint32_t offset) const;
-  /// A name like `taken` that stands nowhere in the program.
+  /// A name like `taken` that doesn't occur in the program.
   std::string findFreeName(llvm::StringRef taken) const;
-  /// Without its end. Empty behind the last line.
+  /// The line without its end. Empty past the last line.
   llvm::StringRef getLine(unsigned line) const;
 
 private:
@@ -53,8 +53,8 @@ private:
   std::vector<uint32_t> lineStarts;
 };
 
-/// `'text'` for messages: cut when long, bytes that aren't printable ASCII as
-/// code points or hexadecimal.
+/// `'text'` for messages: cut if long, with bytes that aren't printable ASCII
+/// as code points or hexadecimal.
 std::string quote(llvm::StringRef text);
 
 } // namespace nsacc::frontend

@@ -1,4 +1,4 @@
-//===- Spellings.cpp - How other languages say it -------------------------===//
+//===- Spellings.cpp - Spellings of other languages -----------------------===//
 
 #include "Spellings.h"
 #include "llvm/ADT/StringSwitch.h"

@@ -1,4 +1,4 @@
-//===- Symbols.h - What the names of a kernel mean --------------*- C++ -*-===//
+//===- Symbols.h - Meanings of the names of a kernel ------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_FRONTEND_SYMBOLS_H
 #define NSACC_LIB_FRONTEND_SYMBOLS_H
@@ -13,16 +13,16 @@ namespace nsacc::frontend {
 /// The value of an expression over tensors.
 struct Bound {
   enum class Kind {
-    Unknown,   ///< reported; stands for anything
+    Unknown,   ///< reported; accepted as anything
     Constant,  ///< a compile-time value
     Tensor,    ///<
-    Attention, ///< an attend or merge result: a tensor with more to ask for
+    Attention, ///< an attend or merge result: a tensor with further properties
     Importance,
     Selection
   };
 
   bool isUnknown() const { return kind == Kind::Unknown; }
-  /// Has dimensions and elements.
+  /// Whether it has dimensions and elements.
   bool isTensor() const {
     return kind == Kind::Tensor || kind == Kind::Attention;
   }
@@ -33,22 +33,22 @@ struct Bound {
   Kind kind = Kind::Unknown;
   Constant constant = {};
   mlir::Value value = {};
-  /// Of a selection that was handed in with a row for so many tokens.
+  /// Whether a selection is an input with a row for a group of tokens.
   bool hasGroups = false;
-  /// Of an attention with softmax.
+  /// Log-sum-exp of an attention with softmax.
   mlir::Value lse = {};
-  /// Of an attention that isn't merged.
+  /// The op of an attention that isn't merged.
   nsa::AttendOp attend = {};
   /// `attend(q, k)`: has scores but no output.
   bool scoresOnly = false;
-  /// Of an importance: what it counts. None: scores that were handed in.
+  /// The kind of an importance. None: scores that are an input.
   std::optional<nsa::ImportanceKind> importance = {};
 };
 
 /// "a selection of blocks", … for messages.
 llvm::StringRef describe(Bound::Kind kind);
 
-/// The type as programs write it: `bf16[B, T]`.
+/// The type in a program's spelling: `bf16[B, T]`.
 std::string spell(nsa::NamedTensorType type);
 
 struct Symbol {
@@ -56,14 +56,14 @@ struct Symbol {
   Kind kind;
   Range range;
   Bound bound = {};
-  /// Of a dimension.
+  /// For a dimension.
   nsa::NamedDimAttr dim = {};
-  /// Of an input: which dimension of its type each declared one is.
+  /// For an input: the index in its type of each declared dimension.
   llvm::SmallVector<int64_t, 4> order = {};
-  /// Something asks for its value.
+  /// Whether its value is used.
   mutable bool isUsed = false;
 
-  /// Of an input: its dimensions as declared, for messages.
+  /// The declared dimensions of an input, for messages.
   llvm::SmallVector<mlir::Attribute, 4> getDeclaredDims() const {
     llvm::SmallVector<mlir::Attribute, 4> dims;
     for (int64_t dim : order)
