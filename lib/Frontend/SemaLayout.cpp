@@ -1,4 +1,5 @@
 //===- SemaLayout.cpp - Dimensions of tokens and heads --------------------===//
+//
 // docs/spec.md, 1.4: heads may come before the tokens if a program marks them.
 // Types have tokens first; an attribute of the kernel's arguments and results
 // has the caller's order.

@@ -1,4 +1,5 @@
 //===- Environment.h - Sizes and batch rows of a running kernel -*- C++ -*-===//
+//
 // Dense and ragged batches are treated alike: the rows of all batch entries are
 // packed one after the other, and offsets say where each entry starts. A dense
 // [B, T, …] has packed rows of equal lengths.

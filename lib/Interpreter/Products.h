@@ -1,4 +1,5 @@
 //===- Products.h - Products of rows with keys and values -------*- C++ -*-===//
+//
 // The oracle spends most of its time here. Every machine computes the same
 // numbers: vectors of any length do the same operations in the same order.
 //

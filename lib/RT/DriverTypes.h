@@ -1,4 +1,5 @@
 //===- DriverTypes.h - Types of the CUDA driver's interface -----*- C++ -*-===//
+//
 // Declared here so that no CUDA toolkit is needed to build. Layouts and numbers
 // follow the driver's stable ABI.
 //

@@ -1,4 +1,5 @@
 //===- MessagePack.cpp - Reads MessagePack --------------------------------===//
+//
 // Uses msgpack's parser, which calls a visitor for each value. Its unpack()
 // would allocate memory for all elements that a list claims to have, at each
 // level of nested lists. The JSON library's reader copies binaries byte by

@@ -1,4 +1,4 @@
-//===- Control.cpp - How tests steer the fake driver ----------------------===//
+//===- Control.cpp - Control of the fake driver by tests ------------------===//
 
 #include "State.h"
 #include <cstring>

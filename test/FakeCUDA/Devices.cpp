@@ -10,7 +10,7 @@
 using namespace fakecuda;
 using namespace nsacc::rt::driver;
 
-// As drivers tell of one product for each compute capability.
+// The values that drivers report for one product of each compute capability.
 static constexpr FakeDevice kKnown[] = {
     {"Fake T4", 7, 5, 65536, 65536, 40, 4 << 20},
     {"Fake A100", 8, 0, 166912, 167936, 108, 40 << 20},
@@ -268,7 +268,8 @@ static Result getCapture(State &state, Stream stream, int *status,
   return results::success;
 }
 
-// What drivers before CUDA 12.3 have. Others fail here once an edge has data.
+// The function of drivers before CUDA 12.3. In later drivers it fails here once
+// an edge has data.
 FAKE_EXPORT Result cuStreamGetCaptureInfo_v2(Stream stream, int *status,
                                              uint64_t *id, void **,
                                              const void **, size_t *) {

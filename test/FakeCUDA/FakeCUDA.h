@@ -1,13 +1,13 @@
 //===- FakeCUDA.h - A CUDA driver without a GPU -----------------*- C++ -*-===//
 //
-// libcuda.so.1 for tests: it checks how it is called, keeps device memory on
-// the host, records launches instead of running them, and fails where it is
-// told to. Its clock, which events read, is 1 ms further behind each kernel,
-// and 100 ms behind each cuMemsetD32Async. It plays devices of the compute
-// capabilities that FAKE_CUDA_DEVICES lists, "9.0,8.0" unless that is set.
+// libcuda.so.1 for tests: it checks calls, keeps device memory on the host,
+// records launches instead of running them, and fails when a test asks for it.
+// Its clock, which events read, advances by 1 ms for each kernel, and by 100 ms
+// for each cuMemsetD32Async. It simulates devices of the compute capabilities
+// that FAKE_CUDA_DEVICES lists, "9.0,8.0" unless that is set.
 //
-// With FAKE_CUDA_LOG in the environment, launches are also written to
-// that file. Copies to the host take what the file FAKE_CUDA_ANSWERS has, one
+// With FAKE_CUDA_LOG in the environment, launches are also written to that
+// file. Copies to the host get the content of the file FAKE_CUDA_ANSWERS, one
 // copy after the other, as if kernels had computed it.
 //
 //===----------------------------------------------------------------------===//
@@ -30,16 +30,16 @@ struct Launch {
   unsigned grid[3], threads, sharedBytes, cluster;
   driver::Stream stream;
   driver::Context context;
-  /// May start before the launch in front of it has ended.
+  /// Whether it may start before the launch before it has ended.
   bool isDependent;
-  /// In a graph's recording, not run.
+  /// Whether it was recorded into a graph, not run.
   bool isCaptured;
   std::vector<std::string> parameters;
 
   uint64_t getWord(size_t parameter) const;
 };
 
-/// What the fake encodes into a tensor map.
+/// The content of the fake's tensor maps.
 struct MapContent {
   uint64_t address;
   uint32_t type, rank;
@@ -50,60 +50,60 @@ struct MapContent {
 };
 static_assert(sizeof(MapContent) <= sizeof(driver::TensorMap));
 
-/// Forgets calls, launches and failures to come, not memory or contexts.
+/// Forgets calls, launches and planned failures, but not memory or contexts.
 void reset();
-/// Lets call number `after` (from 0 on) of `symbol` from now on return
+/// Makes call number `after` (from 0 on) of `symbol` from now on return
 /// `result`.
 void failCall(const std::string &symbol, driver::Result result,
               unsigned after = 0);
-/// How often a function was called since the last reset.
+/// Number of calls of a function since the last reset.
 unsigned countCalls(const std::string &symbol);
-/// Calls that allocate or wait, since the last reset.
+/// Number of calls that allocate or wait, since the last reset.
 unsigned countAllocationsAndWaits();
-/// Since the last reset: launches, recordings, and replays of these. Not while
-/// other threads launch.
+/// Launches, recordings, and replays of recordings since the last reset. Must
+/// not be called while other threads launch.
 const std::vector<Launch> &getLaunches();
-/// What a kernel does when it is run: launched, or replayed from a graph. It
-/// may not call the fake. Empty: nothing, as after a reset.
+/// Sets the effect of a kernel when it is launched, or replayed from a graph.
+/// The body may not call the fake. Empty: no effect, as after a reset.
 void setKernelBody(std::function<void(const Launch &)> body);
-/// What was called wrongly since the last reset, one line each; empty if
-/// nothing was.
+/// Wrong calls since the last reset, one line each; empty if there were none.
 std::string getMisuse();
 
 size_t getAllocatedBytes();
-/// Streams, events, graphs and their instances that aren't destroyed yet.
+/// Number of streams, events, graphs and graph instances that aren't destroyed
+/// yet.
 size_t countHandles();
-/// What one allocation may take at most; 2^40 bytes unless it is set.
+/// Sets the largest possible allocation; 2^40 bytes unless it is set.
 void setLargestAllocation(size_t bytes);
-/// Blocks of any kernel that a multiprocessor runs at a time; 1 unless it is
-/// set.
+/// Sets how many blocks of any kernel a multiprocessor runs at the same time; 1
+/// unless it is set.
 void setResidentBlocks(int blocks);
-/// Retained primary contexts of all devices.
+/// Number of retained primary contexts of all devices.
 unsigned getRetained();
 void setVersion(int version);
-/// Plays other devices, "8.6,7.5", instead of those that it began with; "":
-/// those. Call while no context, memory or stream is in use.
+/// Simulates other devices, "8.6,7.5"; "": the initial ones. Must be called
+/// while no context, memory or stream is in use.
 void setDevices(const std::string &capabilities);
 /// The handle of a function as the driver would find it.
 bool isDeviceAddress(uint64_t address);
 
-/// Bytes from an address to the end of the memory that it is in; 0 where there
-/// is none.
+/// Bytes from an address to the end of its memory block; 0 if it is in none.
 size_t getRoom(uint64_t address);
 
-/// Machine code of the kernels in PTX, as the fake reads it. Of other machine
-/// code it takes every name for a kernel, of unknown parameters.
+/// Machine code of the kernels in PTX, in the fake's format. In other machine
+/// code, every name is a kernel with unknown parameters.
 std::string makeMachineCode(const std::string &ptx);
 
 driver::Stream createStream(int device);
 void destroyStream(driver::Stream stream);
-/// Records what this thread puts on the stream. Mode 0 (global) forbids
+/// Records this thread's work on the stream. Mode 0 (global) forbids
 /// allocations to all threads, 1 to this one, 2 allows them.
 void beginCapture(driver::Stream stream, int mode = 0);
-/// False where something invalidated the capture.
+/// False if the capture was invalidated.
 bool endCapture(driver::Stream stream);
 
-/// Makes a device's primary context, or none (-1), the thread's current one.
+/// Makes a device's primary context, or none (-1), the thread's current
+/// context.
 void setCurrent(int device);
 
 } // namespace fakecuda

@@ -24,7 +24,7 @@ FAKE_EXPORT Result cuStreamBeginCapture_v2(Stream stream, int mode) {
   return results::success;
 }
 
-// A capture is over where this fails, too.
+// Ends the capture even if it fails.
 FAKE_EXPORT Result cuStreamEndCapture(Stream stream, Graph *graph) {
   State &state = State::get();
   std::lock_guard<std::mutex> lock(state.mutex);

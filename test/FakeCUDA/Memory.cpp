@@ -21,7 +21,7 @@ static Result allocate(State &state, std::map<uint64_t, size_t> &memory,
   void *data = std::aligned_alloc(512, rounded);
   if (!data)
     return results::outOfMemory;
-  // Nobody may count on zeros.
+  // Callers must not rely on zeros.
   std::memset(data, 0xa5, rounded);
   address = reinterpret_cast<uint64_t>(data);
   memory[address] = bytes;
@@ -99,7 +99,8 @@ FAKE_EXPORT Result cuMemcpyHtoD_v2(Address to, const void *from, size_t bytes) {
   return results::success;
 }
 
-/// What FAKE_CUDA_ANSWERS has next, instead of memory that no kernel wrote to.
+/// Reads the next bytes of FAKE_CUDA_ANSWERS, since no kernel wrote to the
+/// memory.
 static bool readAnswer(void *to, size_t bytes) {
   static const char *path = std::getenv("FAKE_CUDA_ANSWERS");
   static std::ifstream file(path ? path : "", std::ios::binary);

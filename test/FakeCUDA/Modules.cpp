@@ -12,7 +12,7 @@
 using namespace fakecuda;
 using namespace nsacc::rt::driver;
 
-/// Bytes of each parameter in the text of a PTX entry's list.
+/// Bytes of each parameter in a PTX entry's parameter list.
 static std::vector<size_t> parseParameters(const std::string &list) {
   static const std::regex parameter(
       R"(\.param\s+(?:\.align\s+\d+\s+)?\.[a-z]+(\d+)[^,\[]*(?:\[(\d+)\])?)");
@@ -25,7 +25,7 @@ static std::vector<size_t> parseParameters(const std::string &list) {
   return bytes;
 }
 
-/// Finds the entries of PTX. Of machine code only the names are asked for.
+/// Finds the entries of PTX. For machine code only names are needed.
 static void parseEntries(const std::string &text, Context context,
                          std::map<std::string, FunctionImpl> &functions) {
   static const std::regex entry(R"(\.entry\s+(\w+)\s*\(([^)]*)\))");
@@ -34,7 +34,7 @@ static void parseEntries(const std::string &text, Context context,
     functions[(*each)[1]] = {(*each)[1], context, parseParameters((*each)[2])};
 }
 
-/// Where text stands in the fake's own machine code.
+/// Offset of the text in the fake's machine code.
 static constexpr size_t kTextAt = sizeof(Elf64_Ehdr);
 static constexpr char kTextMark[] = "fake:";
 
@@ -51,7 +51,7 @@ std::string fakecuda::makeMachineCode(const std::string &ptx) {
 static const char *getText(const char *image) {
   if (*image != '\x7f')
     return image;
-  // Its head is all that machine code has to have.
+  // Other machine code only needs a valid head.
   bool isOwn =
       std::strncmp(image + kTextAt, kTextMark, sizeof(kTextMark) - 1) == 0;
   return isOwn ? image + kTextAt + sizeof(kTextMark) - 1 : nullptr;
@@ -65,7 +65,8 @@ static Result fail(Result result, const char *text, unsigned numOptions,
   return result;
 }
 
-/// PTX is for devices from its target on, or for that alone ("sm_90a").
+/// Whether a device can run PTX: it runs on its target and later ones, or on
+/// the target alone ("sm_90a").
 static bool canRun(const std::string &text, const FakeDevice &device) {
   static const std::regex target(R"(\.target\s+sm_(\d+)(a?))");
   std::smatch found;

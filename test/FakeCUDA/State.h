@@ -1,4 +1,4 @@
-//===- State.h - What the fake driver knows ---------------------*- C++ -*-===//
+//===- State.h - State of the fake driver -----------------------*- C++ -*-===//
 
 #ifndef NSACC_TEST_FAKECUDA_STATE_H
 #define NSACC_TEST_FAKECUDA_STATE_H
@@ -25,12 +25,12 @@ struct StreamImpl {
   uint64_t captureId = 0;
   int captureMode = 0;
   std::thread::id owner = {};
-  std::vector<fakecuda::Launch> recorded = {}; ///< by the capture
+  std::vector<fakecuda::Launch> recorded = {}; ///< recorded by the capture
 };
 
 struct EventImpl {
-  Stream stream = nullptr; ///< null: it isn't recorded
-  double milliseconds = 0; ///< of the fake's clock
+  Stream stream = nullptr; ///< null: not recorded
+  double milliseconds = 0; ///< on the fake's clock
   bool wasWaitedFor = false;
 };
 
@@ -52,7 +52,7 @@ struct FunctionImpl {
 
 struct ModuleImpl {
   Context context;
-  /// Every name is a function of machine code that isn't the fake's own.
+  /// Machine code that isn't the fake's has a function of every name.
   bool hasEveryFunction = false;
   std::map<std::string, FunctionImpl> functions;
 };
@@ -67,21 +67,21 @@ constexpr Result kInvalidValue = driver::results::invalidValue,
                  kNotInitialized = 3, kInvalidContext = 201,
                  kInvalidHandle = 400, kNotFound = 500, kNotReady = 600,
                  kNotSupported = 801;
-/// Devices that can be played at once.
+/// The most devices that can be simulated at the same time.
 constexpr int kMostDevices = 8;
 
-/// A device as the driver tells of it.
+/// A device with the properties that the driver reports.
 struct FakeDevice {
   const char *name;
   int major, minor;
-  /// Bytes of shared memory: of a block, and of a multiprocessor.
+  /// Bytes of shared memory: for a block, and for a multiprocessor.
   int sharedBytes, sharedBytesOfMultiprocessor;
   int multiprocessors, l2Bytes;
 };
 
 /// The devices of a list of compute capabilities.
 std::vector<FakeDevice> makeDevices(const std::string &capabilities);
-/// Those of FAKE_CUDA_DEVICES.
+/// The devices of FAKE_CUDA_DEVICES.
 std::vector<FakeDevice> getInitialDevices();
 
 struct Injected {
@@ -97,7 +97,7 @@ struct State {
   driver::ContextImpl contexts[kMostDevices] = {{0}, {1}, {2}, {3},
                                                 {4}, {5}, {6}, {7}};
   std::map<uint64_t, size_t> deviceMemory, hostMemory;
-  /// Of each kernel, on a multiprocessor.
+  /// Blocks of each kernel that run on a multiprocessor.
   int residentBlocks = 1;
   size_t allocatedBytes = 0, largestAllocation = size_t(1) << 40;
   std::vector<driver::Stream> streams;
@@ -114,31 +114,31 @@ struct State {
 
   static State &get();
 
-  /// Notes a wrong call; returns `result`.
+  /// Records a wrong call; returns `result`.
   Result misused(const std::string &what, Result result = kInvalidValue);
   /// The memory that holds an address, or null.
   const std::pair<const uint64_t, size_t> *findMemory(uint64_t address) const;
 };
 
-/// Counts a call. Not success where it is to fail.
+/// Counts a call. Returns an error if the call should fail.
 Result enter(State &state, const char *symbol);
-/// Fails, and invalidates captures, where an allocation or a wait may not be.
+/// Fails, and invalidates captures, if allocations and waits are forbidden.
 Result checkUnsafe(State &state, const char *symbol);
 /// Begins a capture of the stream by this thread.
 void capture(State &state, driver::Stream stream, int mode);
-/// Notes a launch that is run, and moves the clock.
+/// Records a launch that is run, and advances the clock.
 void run(State &state, Launch launch);
 /// This thread's current context.
 driver::Context getCurrent();
 std::vector<driver::Context> &getStack();
 int &getThreadMode();
-/// The stream, or that which stands for null in the current context.
+/// The stream, or the current context's stream for null.
 driver::Stream resolve(State &state, driver::Stream stream);
 
 } // namespace fakecuda
 
-/// Begins a function of the driver: locks, counts, and leaves on failures that
-/// are to come.
+/// Begins a function of the driver: locks, counts the call, and returns if it
+/// should fail.
 #define FAKE_ENTER(symbol)                                                     \
   fakecuda::State &state = fakecuda::State::get();                             \
   std::lock_guard<std::mutex> lock(state.mutex);                               \

@@ -14,7 +14,7 @@ KeyText RandomProgram::getTokens() {
   return keys;
 }
 
-/// Queries are an input, or the output of an earlier attention, whose features
+/// An input of queries, or the output of an earlier attention, whose features
 /// are those of values.
 Text RandomProgram::getQuery(KeyText &keys) {
   if (!keys.pooled && !branches.empty() && c.chance(8)) {

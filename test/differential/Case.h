@@ -12,24 +12,24 @@
 
 namespace nsacc::differential {
 
-/// What reals are filled with.
+/// Values of inputs of reals.
 enum class Values {
   Normal,
-  Equal,    ///< all the same number
+  Equal,    ///< all equal
   Few,      ///< -1, 0 and 1: many ties
   Large,    ///< 30 times standard normal
   NaN,      ///< some NaN
   Infinite, ///< some infinities
   Mixed,    ///< some NaN, infinities and zeros of both signs
-  Ones,     ///< values of attentions are 1, scores anything to 1e30
-  Ties      ///< the same, and all scores are equal
+  Ones,     ///< values of attentions are 1, scores up to 1e30
+  Ties      ///< same as Ones, and all scores are equal
 };
 
-/// How tensors lie in memory.
+/// Memory layout of tensors.
 enum class Layout {
   Plain,
-  Padded,     ///< rows end in elements that belong to nobody
-  Misaligned, ///< begins one element behind an aligned address
+  Padded,     ///< rows end in padding elements
+  Misaligned, ///< begins one element after an aligned address
   Transposed, ///< the first dimension varies fastest
   Spread,     ///< every other element of the last dimension
   Reversed    ///< negative strides
@@ -48,9 +48,10 @@ struct Run {
 struct Schedule {
   std::string order = "query_major";
   int64_t tokens = 0, keys = 0, splits = 1;
-  /// Of top-ks.
+  /// Method of top-ks.
   std::string method = "sort";
-  /// "own": of all that may have one; empty: the compiler's choice.
+  /// "own": a separate program for all ops that may have one; empty: the
+  /// compiler's choice.
   std::string program = {};
 };
 
@@ -58,19 +59,20 @@ struct Case {
   std::string program;
   /// Storage type.
   std::string dtype = "f32";
-  /// Sizes that are known when compiling.
+  /// Sizes that are known at compile time.
   std::map<std::string, int64_t> sizes;
   std::optional<Schedule> schedule;
   /// Values of compile-time parameters.
   std::map<std::string, std::string> params;
   /// Lowest and highest element of integer inputs.
   std::map<std::string, std::pair<int64_t, int64_t>> ranges;
-  /// Results that are 1 where values are, and 0 in rows that see nothing.
+  /// Results that are averages: 1 if values are 1, and 0 in rows that see
+  /// nothing.
   std::vector<std::string> averages;
   std::vector<Run> runs;
 };
 
-/// The program with the rest as comments in front, which parseCase reads:
+/// The program after comments with the other fields, which parseCase reads:
 ///
 ///   // CASE: dtype=f32 D=8 DV=8 H=2 HQ=4
 ///   // SET: block=16

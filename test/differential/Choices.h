@@ -1,9 +1,9 @@
 //===- Choices.h - Random choices that can be replayed and shrunk -*- C++ -*-=//
 //
-// A generator draws everything from here. What it drew is a list of small
-// numbers; the generator run on another list gives another valid program. So a
-// failing program is reduced by making its list shorter and its numbers
-// smaller: 0 always stands for the simplest choice.
+// A generator takes all its choices from here. The choices are a list of small
+// numbers; any other list gives another valid program. So a failing program is
+// reduced by making its list shorter and its numbers smaller: 0 is always the
+// simplest choice.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@ namespace nsacc::differential {
 class Choices {
 public:
   explicit Choices(uint64_t seed) : random(seed) {}
-  /// Replays `list`; 0 behind its end.
+  /// Replays `list`; after its end, every choice is 0.
   explicit Choices(std::vector<uint32_t> list)
       : replayed(std::move(list)), isReplay(true) {}
 
@@ -33,11 +33,11 @@ public:
     return from.begin()[below(from.size())];
   }
 
-  /// The draws [begin, end) belong together: a clause, a statement.
+  /// The draws [begin, end) of one clause or statement.
   struct Range {
     size_t begin, end;
   };
-  /// Makes one range of what is drawn while it lives.
+  /// Makes one range of all draws while it lives.
   class Together {
   public:
     explicit Together(Choices &choices)

@@ -23,8 +23,8 @@ static Text getDocument(ProgramText &program, const Text &position) {
 
 static Text makePredicate(ProgramText &program, const KeyText &keys) {
   Choices &c = program.choices;
-  // A table can be read at a position of the query only where there is one.
-  // The index of a pooled key is a number like any other, of another scale.
+  // A table can be read at a query's position only if it isn't negative. The
+  // index of a pooled key has another scale than tokens, but is allowed, too.
   Text last = keys.pooled ? c.pick({"end(j)", "end(j)", "j"}) : Text("j");
   Text causal = last + " <= i";
   switch (c.below(18)) {
@@ -92,7 +92,7 @@ Text nsacc::differential::makeMask(ProgramText &program, const KeyText &keys) {
   }
   if (c.chance(4))
     mask = "not (" + mask + ")";
-  // A switch that is off: nothing is left of the mask when it is compiled.
+  // A switch that is off: the mask is removed at compile time.
   if (c.chance(2))
     mask = "(" + mask + ") and " + c.pick({"false", "i < i", "2 < 1"});
   return " where " + mask;

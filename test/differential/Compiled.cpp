@@ -10,7 +10,7 @@
 using namespace nsacc;
 using namespace nsacc::differential;
 
-/// What was reported, for an error.
+/// The reported diagnostics as an error.
 static llvm::Error makeError(frontend::DiagnosticCollector &collector,
                              llvm::StringRef otherwise) {
   for (const frontend::DiagnosticData &diagnostic : collector.take())
@@ -45,7 +45,7 @@ nsacc::differential::compile(const Case &testCase, mlir::ModuleOp module) {
                                      schedule->keys, schedule->splits);
     if (!schedule->program.empty())
       options.schedule += ",program=" + schedule->program;
-    // A field that no op has is an error.
+    // Fields that no op has would be an error.
     module.walk([&](nsa::TopKOp) {
       options.schedule += ",method=" + schedule->method;
       return mlir::WalkResult::interrupt();

@@ -48,7 +48,7 @@ void RandomProgram::chooseSchedule() {
   int64_t group = result.sizes[program.queryHeads] / result.sizes["H"];
   schedule.tokens =
       std::max<int64_t>(1, std::min<int64_t>(schedule.tokens, 96 / group));
-  // Compiling takes most of the time, and tiles of many pairs most of that.
+  // Compiling takes most of the time, in particular for tiles with many pairs.
   while (schedule.tokens * schedule.keys > 1024)
     schedule.tokens /= 2;
   if (schedule.order == "key_major" || c.chance(30))

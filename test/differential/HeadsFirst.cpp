@@ -1,6 +1,6 @@
-//===- HeadsFirst.cpp - Tensors with heads in front of tokens -------------===//
+//===- HeadsFirst.cpp - Tensors with heads before tokens ------------------===//
 //
-// docs/spec.md, 1.4: such a program means the same. Types alone change: no
+// docs/spec.md, 1.4: such a program has the same meaning. Only types change: no
 // table of the generator has dimensions of tokens and then of heads.
 //
 //===----------------------------------------------------------------------===//
@@ -13,7 +13,7 @@
 using namespace nsacc::differential;
 
 namespace {
-/// "f32[B, T, HQ]" taken apart.
+/// The parts of "f32[B, T, HQ]".
 struct TypeText {
   explicit TypeText(llvm::StringRef type);
   Text join() const;
@@ -50,13 +50,13 @@ void nsacc::differential::putHeadsFirst(ProgramText &program) {
   Choices::Together together(c);
   if (!c.chance(15))
     return;
-  // All tensors, or some of them: callers have either.
+  // All tensors, or some of them: users write both.
   uint32_t percent = c.pick({100, 100, 60});
   std::vector<llvm::StringRef> marked;
   auto change = [&](Text &text) {
     TypeText type(text);
     for (size_t n = 1; n < type.dims.size(); ++n) {
-      // Heads stand behind the tokens, or behind nothing that matters.
+      // Heads come after tokens, or there are no tokens.
       llvm::StringRef before = type.dims[n - 1];
       bool areTokens = before != "B" && !isHeads(before);
       if (isHeads(type.dims[n]) && areTokens && c.chance(percent))

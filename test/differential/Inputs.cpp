@@ -89,7 +89,8 @@ static double change(double value, Values values, uint64_t draw) {
   llvm_unreachable("unknown values");
 }
 
-/// Inputs of the closed form: o = 1 for values of 1, whatever the scores are.
+/// Changes inputs so that the result is known: o = 1 for values of 1, whatever
+/// the scores are.
 static double changeForOnes(double value, const Argument &argument,
                             const Run &run) {
   llvm::StringRef name = argument.name;
@@ -97,7 +98,8 @@ static double changeForOnes(double value, const Argument &argument,
     return 1;
   if (name != "q" && name != "k" && !name.starts_with("kp_"))
     return value;
-  // Products of a query and a key are then 10^-1 to 10^30; f16 ends at 6.5e4.
+  // Products of a query and a key are then 10^-1 to 10^30; the largest f16 is
+  // 6.5e4.
   static constexpr double factors[] = {30, 1e3, 1e5, 1e8, 1e12, 1e15, 0.3, 4};
   double factor = factors[run.seed % std::size(factors)];
   if (argument.dtype == DType::F16)

@@ -10,7 +10,7 @@ namespace nsacc::differential {
 llvm::Expected<std::vector<Tensor>>
 makeInputs(const Case &testCase, const Run &run, const Signature &signature);
 
-/// Zeros in a layout.
+/// A tensor of zeros in a layout.
 Tensor allocate(DType dtype, llvm::ArrayRef<int64_t> shape, Layout layout);
 
 } // namespace nsacc::differential

@@ -1,8 +1,8 @@
 //===- Maps.cpp - Random arithmetic on tensors ----------------------------===//
 //
-// Chains of statements that use each other again, on integers, booleans and
-// reals of all sizes. Integers and booleans are compared exactly, so they
-// depend on no real that was rounded.
+// Chains of statements that reuse earlier ones, on integers, booleans and reals
+// of all sizes. Integers and booleans are compared exactly, so they must not
+// depend on rounded reals.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,9 +19,9 @@ enum class Kind { Integer, Bool, Real };
 struct Operand {
   Text text;
   Kind kind;
-  /// Which of the dimensions it has, as bits.
+  /// A bit for each of the dimensions that it has.
   unsigned dims = 0;
-  /// Inputs are what they are; what is computed of reals was rounded.
+  /// Inputs are exact; values computed from reals are rounded.
   bool isInput = false;
 };
 
@@ -32,9 +32,9 @@ public:
 
 private:
   Operand makeInput(Kind kind, unsigned dims);
-  /// Something of a kind whose dimensions are among `within`.
+  /// An operand of a kind whose dimensions are among `within`.
   Text pick(Kind kind, unsigned within);
-  /// The same, but no constant.
+  /// An operand that isn't a constant.
   Text pickTensor(Kind kind, unsigned within);
   std::optional<Text> pickMade(Kind kind, unsigned within);
   Text pickInput(Kind kind, unsigned within);
@@ -85,7 +85,7 @@ Operand Maps::makeInput(Kind kind, unsigned dims) {
   if (kind != Kind::Integer) {
     input.text = program.addInput(name, type);
   } else {
-    // Small numbers, and those whose sums and products leave the type.
+    // Small numbers, or numbers whose sums and products overflow the type.
     bool isWide = llvm::StringRef(type).starts_with("i64");
     int64_t great = isWide ? INT64_MAX : INT32_MAX;
     bool isGreat = c.chance(40);
@@ -104,7 +104,7 @@ Text Maps::pickInput(Kind kind, unsigned within) {
   return makeInput(kind, c.below(1 << dims.size()) & within).text;
 }
 
-/// What was made last first: chains grow, and use things again.
+/// Newer values first, so that chains grow and reuse values.
 std::optional<Text> Maps::pickMade(Kind kind, unsigned within) {
   for (const Operand &value : llvm::reverse(values))
     if (value.kind == kind && !(value.dims & ~within) && c.chance(60))
@@ -146,7 +146,7 @@ Text Maps::makeInteger(const Operand &first) {
   case 4:
     return x + c.pick({" floordiv ", " ceildiv ", " mod "}) + divisor;
   case 5: {
-    // A constant 0 is an error, also behind a guard.
+    // A constant divisor of 0 is an error, even with a guard.
     Text by = pickTensor(Kind::Integer, first.dims);
     Text divide = c.pick({" floordiv ", " ceildiv ", " mod "});
     return "select(" + by + " != 0, " + x + divide + by + ", 5)";
@@ -162,7 +162,7 @@ Text Maps::makeInteger(const Operand &first) {
     return "select(" + condition + ", " + x + ", " + other() + ")";
   }
   case 10:
-    // A product by a power of two is exact.
+    // A product with a power of two is exact.
     return x + " - int(" + pickInput(Kind::Real, first.dims) + " * " +
            c.pick({"1048576.0", "1.0", "4.0"}) + ")";
   case 11:
@@ -216,7 +216,7 @@ Text Maps::makeReal(const Operand &first) {
   }
 }
 
-/// What may follow a value: another of its kind, or a comparison of it.
+/// The next step after a value: another value of its kind, or a comparison.
 Operand Maps::makeStep(const Operand &first) {
   Operand made = {"", first.kind, first.dims, /*isInput=*/false};
   bool isExact = first.kind != Kind::Real || first.isInput;
@@ -232,7 +232,7 @@ Operand Maps::makeStep(const Operand &first) {
 void Maps::run() {
   Kind kind = c.pick({Kind::Integer, Kind::Integer, Kind::Integer, Kind::Real});
   unsigned all = (1 << dims.size()) - 1;
-  // Elements of results are compared one by one: few features.
+  // Results' elements are compared one by one, so there are few features.
   unsigned withoutFeatures = all >> 1;
   unsigned start = c.chance(20) ? all : withoutFeatures;
   Operand last = makeInput(kind, c.chance(70) ? start : start & c.below(all));

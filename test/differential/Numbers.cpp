@@ -1,7 +1,7 @@
-//===- Numbers.cpp - Dimensions that programs write as numbers ------------===//
+//===- Numbers.cpp - Dimensions written as numbers ------------------------===//
 //
-// "q: [B, T, 4, 16]" means what "q: [B, T, HQ, D]" means with those sizes. A
-// name that formulas read stays.
+// "q: [B, T, 4, 16]" has the same meaning as "q: [B, T, HQ, D]" with these
+// sizes. Names that formulas read are kept.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@ static bool isWordLetter(char letter) {
   return llvm::isAlnum(letter) || letter == '_';
 }
 
-/// Where `name` stands as a word.
+/// Positions at which `name` is a whole word.
 static std::vector<size_t> findWords(llvm::StringRef text,
                                      llvm::StringRef name) {
   std::vector<size_t> places;
@@ -39,7 +39,7 @@ void nsacc::differential::writeNumbers(Choices &choices, Case &testCase) {
   // All of them, or some.
   uint32_t percent = choices.pick({100, 60});
   auto sizes = testCase.sizes;
-  // Equal numbers don't say which dimension of another tensor is which.
+  // Equal numbers would be ambiguous in other tensors.
   std::set<int64_t> written;
   for (const auto &[name, size] : sizes) {
     size_t body = testCase.program.find("\n{");

@@ -1,4 +1,4 @@
-//===- Numbers.h - Dimensions that programs write as numbers ----*- C++ -*-===//
+//===- Numbers.h - Dimensions written as numbers ----------------*- C++ -*-===//
 
 #ifndef NSACC_TEST_DIFFERENTIAL_NUMBERS_H
 #define NSACC_TEST_DIFFERENTIAL_NUMBERS_H
@@ -8,7 +8,7 @@
 
 namespace nsacc::differential {
 
-/// Writes sizes that are known when compiling as numbers, in a part of the
+/// Replaces sizes that are known at compile time by numbers, in some of the
 /// programs.
 void writeNumbers(Choices &choices, Case &testCase);
 

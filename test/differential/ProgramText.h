@@ -23,8 +23,8 @@ struct ProgramText {
   /// The names of the token dimensions.
   std::string queryTokens = "T", keyTokens = "S";
   std::string queryHeads = "HQ", keyHeads = "H";
-  /// Whether keys and values are computed: then no input of keys tells what
-  /// blocks are of.
+  /// Whether keys and values are computed: then no input of keys has the
+  /// dimension of blocks.
   bool computesKeys = false;
   std::string getOf() const {
     return computesKeys ? ", of=" + keyTokens : std::string();
@@ -33,13 +33,13 @@ struct ProgramText {
 
   /// Declares an input unless it is declared; returns `name`.
   std::string addInput(const std::string &name, const std::string &type);
-  /// The same for integers from `low` to `high`.
+  /// Declares an input of integers from `low` to `high`.
   std::string addIntegers(const std::string &name, const std::string &type,
                           int64_t low, int64_t high);
   /// Binds a new name to a value.
   std::string bind(const std::string &expression);
   void addResult(const std::string &value, const std::string &type);
-  /// `value`, or something computed of it where only an input stood: each of
+  /// `value`, or a value computed from it, if an input may be replaced: each of
   /// `forms` has '_' for it.
   std::string maybeCompute(const std::string &value, uint32_t percent,
                            std::initializer_list<const char *> forms);
@@ -48,22 +48,22 @@ struct ProgramText {
 
   std::vector<std::pair<std::string, std::string>> inputs, results;
   std::vector<std::string> statements;
-  /// The results that are averages of values alone: of ones, 1.
+  /// The results that are averages of values alone; for values of 1 they are 1.
   std::vector<std::string> averages;
 };
 
-/// What an attention is to, for its clauses.
+/// The keys of an attention, for its clauses.
 struct KeyText {
   std::string keys, values;
   bool pooled = false;
-  /// Handed in: they can't be blocks.
+  /// Whether they are an input: then they can't be blocks.
   bool declared = false;
   /// Whether values are averages of inputs.
   bool averages = true;
   int64_t len = 1, stride = 1;
 };
 
-/// Clauses of an attention (Clauses.cpp). Each begins with a blank, or is
+/// Clauses of an attention (Clauses.cpp). Each begins with a space, or is
 /// empty.
 std::string makeMask(ProgramText &program, const KeyText &keys);
 std::string makeScore(ProgramText &program, const KeyText &keys);
@@ -73,20 +73,20 @@ std::string makeWeight(ProgramText &program, const KeyText &keys);
 
 /// A constant from 2^31 to 2^63.
 std::string makeGreatInteger(Choices &choices);
-/// A mask whose integers leave 64 bits (Wrapping.cpp).
+/// A mask whose integers exceed 64 bits (Wrapping.cpp).
 std::string makeWrappingMask(ProgramText &program, const KeyText &keys);
 
 /// Scalar expressions over positions (Scalars.cpp).
 std::string makeBool(ProgramText &program, const KeyText &keys, int depth);
 std::string makeInteger(ProgramText &program, const KeyText &keys, int depth);
-/// Over `score`, too.
+/// An expression that may use `score`, too.
 std::string makeReal(ProgramText &program, const KeyText &keys, int depth,
                      const std::string &score);
 
-/// Results of arithmetic on tensors apart from attention (Maps.cpp).
+/// Results of arithmetic on tensors without attention (Maps.cpp).
 void addMaps(ProgramText &program);
 
-/// Moves heads in front of tokens, in a part of the programs (HeadsFirst.cpp).
+/// Moves heads before tokens, in some of the programs (HeadsFirst.cpp).
 void putHeadsFirst(ProgramText &program);
 
 } // namespace nsacc::differential

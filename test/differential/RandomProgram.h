@@ -19,7 +19,7 @@ struct Attention {
 struct Selection {
   Text name, rows, heads;
   int64_t width = 0, block = 0;
-  int64_t tokens = 0; ///< that have a list of their own; 0: each query has one
+  int64_t tokens = 0; ///< number that share a list; 0: each query has one
 };
 
 /// Makes one program: its sizes and runs (Generator.cpp), attentions
@@ -44,14 +44,14 @@ private:
   Attention makeBranch();
   Attention getGist();
   Selection makeSelection();
-  /// What a selection that is handed in has to have in common with another.
+  /// Properties that a selection from an input must share with another.
   struct Alike {
     int64_t block;
     Text heads;
-    int64_t tokens; ///< a divisor of a list's tokens, or 0
+    int64_t tokens; ///< divides the other's tokens, or 0
   };
   Selection makeHandedIn(const std::optional<Alike> &alike = std::nullopt);
-  /// How lists of different lengths are handed in, and their dimension of rows.
+  /// Makes inputs with lists of different lengths, and their dimension of rows.
   void makePackedLists(Selection &selection, const Text &index,
                        const Text &type);
   Selection makeUnion(const Selection &first);

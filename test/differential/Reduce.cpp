@@ -1,4 +1,4 @@
-//===- Reduce.cpp - Makes failing cases small -----------------------------===//
+//===- Reduce.cpp - Reduction of failing cases ----------------------------===//
 
 #include "Reduce.h"
 #include "Generator.h"
@@ -24,7 +24,7 @@ public:
   Case run();
 
 private:
-  /// What failures have in common.
+  /// The kind of a failure; equal kinds are the same failure.
   static std::string getKind(const Verdict &verdict) {
     return llvm::StringRef(verdict.message).split(':').first.str();
   }
@@ -52,7 +52,7 @@ bool Reducer::tryList(List candidate) {
     return false;
   Choices choices(std::move(candidate));
   Case made = generate(choices);
-  // The same program again tells nothing.
+  // An equal program has been run already.
   if (print(made) == print(best))
     return false;
   --trials;
@@ -64,8 +64,7 @@ bool Reducer::tryList(List candidate) {
   return true;
 }
 
-/// Takes out, or sets to the simplest, what was drawn together: outer ranges
-/// first.
+/// Removes ranges, or sets them to the simplest choice: outer ranges first.
 bool Reducer::dropRanges() {
   bool any = false;
   for (size_t n = ranges.size(); n-- > 0 && trials > 0;) {
@@ -102,7 +101,8 @@ bool Reducer::lowerNumbers() {
   return any;
 }
 
-/// Keeps one run alone. The choices stay behind: this comes last.
+/// Keeps only one run. The choices no longer match the case then, so this is
+/// the last step.
 bool Reducer::dropRuns() {
   for (const Run &run : best.runs) {
     if (trials == 0 || best.runs.size() == 1)

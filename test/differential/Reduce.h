@@ -1,4 +1,4 @@
-//===- Reduce.h - Makes failing cases small ---------------------*- C++ -*-===//
+//===- Reduce.h - Reduction of failing cases --------------------*- C++ -*-===//
 
 #ifndef NSACC_TEST_DIFFERENTIAL_REDUCE_H
 #define NSACC_TEST_DIFFERENTIAL_REDUCE_H
@@ -8,8 +8,8 @@
 
 namespace nsacc::differential {
 
-/// The smallest case found that fails like `verdict`, starting from the choices
-/// of a failing one, in at most `trials` runs.
+/// The smallest case found with the same failure as `verdict`, starting from
+/// the choices of a failing one, in at most `trials` runs.
 Case reduce(uint64_t seed, const Verdict &verdict, unsigned trials,
             unsigned seconds);
 

@@ -1,4 +1,4 @@
-//===- Results.cpp - What random programs return --------------------------===//
+//===- Results.cpp - Results of random programs ---------------------------===//
 
 #include "RandomProgram.h"
 #include "llvm/ADT/STLExtras.h"
@@ -48,7 +48,7 @@ void RandomProgram::combine() {
   program.addResult(sum, dtype + type);
 }
 
-/// More results that need the first one.
+/// Adds results that depend on the first one.
 void RandomProgram::reuseResult(const Text &type) {
   Choices::Together together(c);
   if (!c.chance(10))
@@ -61,7 +61,7 @@ void RandomProgram::reuseResult(const Text &type) {
   program.addResult(last, "f32" + type);
 }
 
-/// An importance as it is, of blocks, or of what arithmetic makes of it.
+/// Returns an importance, its blocks, or the result of arithmetic on it.
 void RandomProgram::addImportance(const Attention &gist) {
   Text kind = gist.softmax ? c.pick({"prob", "score"})
                            : c.pick({"activation", "score"});
@@ -82,7 +82,7 @@ void RandomProgram::addImportance(const Attention &gist) {
 
 void RandomProgram::addImportances() {
   Choices::Together together(c);
-  // A program may be about importance alone.
+  // Some programs return only importances.
   if (gists.empty() && c.chance(10))
     getGist();
   for (const Attention &gist : gists)

@@ -19,7 +19,7 @@ static Verdict fail(llvm::StringRef what, llvm::StringRef message) {
   return {Verdict::Kind::Failed, (what + ": " + message).str()};
 }
 
-/// What isn't built yet says so.
+/// Whether the message says that a feature isn't supported yet.
 static bool isRefusal(llvm::StringRef message) {
   return message.contains("yet") || message.contains("isn't compiled for") ||
          message.contains("use smaller tiles");
@@ -40,7 +40,7 @@ static std::vector<Tensor> allocateResults(const Signature &signature,
   return results;
 }
 
-/// Of a compilation: what isn't built yet is refused.
+/// Judges an error of a compilation: unsupported features are refused.
 static Verdict judgeError(llvm::Error error) {
   std::string message;
   error = llvm::handleErrors(
@@ -57,10 +57,10 @@ static Verdict judgeError(llvm::Error error) {
   return fail("the compiler", message);
 }
 
-/// The weights of a softmax add up to 1: averages of ones are 1, and 0 in rows
-/// that see nothing. The bound of a formula whose scores are large is wide;
-/// this one isn't. Probabilities are rounded to the type of the values. A NaN
-/// has passed already: scores of arithmetic on queries may be beyond f32.
+/// Weights of a softmax add up to 1: averages of ones are 1, and 0 in rows that
+/// see nothing. Formulas with large scores have a wide error bound; this check
+/// has a narrow one. Probabilities are rounded to the type of the values. NaN
+/// passes, since scores of arithmetic on queries may be beyond f32.
 static Verdict judgeAverages(const Case &testCase, const Signature &signature,
                              llvm::ArrayRef<Tensor> expected,
                              llvm::ArrayRef<Tensor> results) {

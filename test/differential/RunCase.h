@@ -10,8 +10,8 @@ namespace nsacc::differential {
 struct Verdict {
   enum class Kind { Passed, Refused, Failed };
   Kind kind = Kind::Passed;
-  /// Why it was refused or failed, in one line. What failures have in common
-  /// stands in front of the first colon.
+  /// Why it was refused or failed, in one line. The text before the first colon
+  /// is the kind of failure.
   std::string message;
   int64_t runs = 0;
 };

@@ -25,15 +25,16 @@ private:
   const std::string &keyTokens;
   llvm::ArrayRef<int64_t> borders;
   llvm::ArrayRef<DerivedSize> derived;
-  /// Products for each pair of a query and a key token.
+  /// Number of products for each pair of a query and a key token.
   int64_t pairCost;
-  /// Whether a result is known where values are 1.
+  /// Whether the result for values of 1 is known.
   bool averages;
 };
 
 } // namespace
 
-/// Products of all heads in one run, so that the oracle takes milliseconds.
+/// Upper bound of products of all heads in one run, so that the oracle takes
+/// milliseconds.
 static constexpr int64_t mostProducts = 2'000'000;
 
 RunMaker::RunMaker(Choices &choices, const std::string &keyTokens,
@@ -82,7 +83,7 @@ Run RunMaker::makeDense() {
   Choices::Together together(c);
   Run run;
   int64_t batch = c.pick<int64_t>({1, 2, 1, 3, 0});
-  // Most often as many queries as keys, or one.
+  // Usually as many queries as keys, or one query.
   int64_t keys = pickLength(), queries = keys;
   if (c.chance(60))
     queries = pickLength();

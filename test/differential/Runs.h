@@ -12,15 +12,15 @@ namespace nsacc::differential {
 /// A dimension whose size follows from the number of key tokens, or of queries.
 struct DerivedSize {
   std::string name;
-  /// Rows of a ragged batch lie behind each other; else there is room for the
+  /// Whether rows of a ragged batch are packed; else each has room for the
   /// longest.
   bool packed;
   std::function<int64_t(int64_t)> size;
   bool ofQueries = false;
 };
 
-/// Adds runs to a case that has everything else. `borders`: sizes of tiles,
-/// around which lengths are odd.
+/// Adds runs to a case that has all other fields. `borders`: sizes of tiles;
+/// lengths close to them are tried.
 void makeRuns(Choices &choices, bool ragged, const std::string &keyTokens,
               llvm::ArrayRef<int64_t> borders,
               llvm::ArrayRef<DerivedSize> derived, Case &result);

@@ -60,7 +60,7 @@ Text nsacc::differential::makeInteger(ProgramText &program, const KeyText &keys,
   case 10:
     return "(" + operand() + " * " + operand() + ")";
   default:
-    // Unlike other divisors it may be zero, hidden by the condition.
+    // Unlike other divisors it may be zero, behind a condition.
     return "select(" + operand() + " > 0, " + operand() + " mod max(" +
            operand() + ", 1), " + operand() + ")";
   }
@@ -71,7 +71,7 @@ Text nsacc::differential::makeBool(ProgramText &program, const KeyText &keys,
   Choices &c = program.choices;
   if (depth == 0 || c.chance(60)) {
     Text compare = c.pick({"<=", "<", ">=", ">", "==", "!="});
-    // Arguments are evaluated in no order of their own.
+    // The order in which C++ evaluates arguments isn't defined.
     Text left = makeInteger(program, keys, std::max(depth, 1));
     return left + " " + compare + " " + makeInteger(program, keys, 1);
   }

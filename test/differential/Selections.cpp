@@ -43,7 +43,7 @@ Selection RandomProgram::makeHandedIn(const std::optional<Alike> &alike) {
     program.addInput("n" + index, c.pick({"i32", "i64"}) + lists + "]");
     group += ", count=n" + index;
   }
-  // Only of indices that are used as they are is it known what they may be.
+  // The values of indices are only known if they are used directly.
   if (c.chance(10)) {
     program.addIntegers(index, type, -1, 3);
     index = program.bind("min(" + index + ", 0)");
@@ -110,7 +110,7 @@ Attention RandomProgram::getGist() {
   return gists.back();
 }
 
-/// Importance of blocks; chooses their size.
+/// Adds importances of blocks; chooses the blocks' size.
 Text RandomProgram::makeBlocks(const Attention &gist, const Text &heads,
                                int64_t &block) {
   Text kind = gist.softmax ? c.pick({"prob", "score"})

@@ -1,4 +1,4 @@
-//===- Workers.cpp - Runs cases in processes of their own -----------------===//
+//===- Workers.cpp - Runs cases in separate processes ---------------------===//
 
 #include "Workers.h"
 #include "llvm/ADT/STLExtras.h"
@@ -18,20 +18,20 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// A process that does the cases of a list and writes a line for each.
+/// A process that runs the cases of a list and writes a line for each.
 class Worker {
 public:
   Worker(std::vector<uint64_t> cases, unsigned seconds)
       : cases(std::move(cases)), limit(std::chrono::seconds(seconds)) {}
 
   void start(const std::function<Case(uint64_t)> &make);
-  /// Reads what it wrote, or learns that it ended.
+  /// Reads the process's output, or finds that it ended.
   void read(const std::function<void(uint64_t, const Verdict &)> &report,
             const std::function<Case(uint64_t)> &make);
-  /// Ends it when its case takes too long.
+  /// Ends the process if its case takes too long.
   void watch();
 
-  /// Waits for its end; returns how it ended.
+  /// Waits for the end of the process; returns its status.
   int join();
 
   bool isDone() const { return cases.empty(); }
@@ -45,10 +45,10 @@ private:
   [[noreturn]] static void work(llvm::ArrayRef<uint64_t> cases, int pipe,
                                 const std::function<Case(uint64_t)> &make);
 
-  /// Still to do; the first is under way.
+  /// The remaining cases; the first one is running.
   std::vector<uint64_t> cases;
-  /// Of processor time, so that a busy machine fails nothing; ten times as much
-  /// of waiting.
+  /// Limit of processor time, so that a busy machine causes no failures; the
+  /// limit of elapsed time is ten times as much.
   Clock::duration limit;
   Clock::time_point begun;
   Clock::duration usedBefore;
@@ -141,7 +141,7 @@ int Worker::join() {
   return status;
 }
 
-/// The process ended in the middle of a case.
+/// Handles the end of a process in the middle of a case.
 void Worker::finish(
     const std::function<void(uint64_t, const Verdict &)> &report,
     const std::function<Case(uint64_t)> &make) {
@@ -181,8 +181,8 @@ void nsacc::differential::runAll(
     uint64_t first, uint64_t count, unsigned processes, unsigned seconds,
     std::function<Case(uint64_t)> make,
     std::function<void(uint64_t, const Verdict &)> report) {
-  // Batches are short, so that what a process leaks doesn't pile up and none
-  // is left alone with the last one for long.
+  // Batches are short, so that leaks of a process stay small and no process is
+  // left alone with a long batch.
   constexpr uint64_t batch = 10;
   uint64_t next = first, end = first + count;
   std::vector<std::optional<Worker>> workers(processes);

@@ -1,7 +1,7 @@
-//===- Wrapping.cpp - Masks of integers that leave 64 bits ----------------===//
+//===- Wrapping.cpp - Masks of integers that exceed 64 bits ---------------===//
 //
-// docs/spec.md, 2.2: at run time integers wrap around. Bounds of keys that are
-// taken from a mask have to know.
+// docs/spec.md, 2.2: at run time integers wrap around. The compiler has to
+// consider that in bounds of keys that it takes from a mask.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,7 @@ Text nsacc::differential::makeGreatInteger(Choices &c) {
                  "2147483648"});
 }
 
-/// A number that differs from pair to pair without any order.
+/// A number that varies irregularly from pair to pair.
 static Text makeHash(ProgramText &program, const Text &key) {
   Choices &c = program.choices;
   switch (c.below(4)) {
@@ -54,7 +54,7 @@ Text nsacc::differential::makeWrappingMask(ProgramText &program,
     return key + " * " + factor + compare + "i * " + factor;
   }
   case 4: {
-    // Equal to key <= i, though each side wraps around.
+    // Equivalent to key <= i, although each side wraps around.
     Text great = makeGreatInteger(c);
     return key + " - " + great + " <= i - " + great;
   }
@@ -64,7 +64,7 @@ Text nsacc::differential::makeWrappingMask(ProgramText &program,
     return "abs((i + " + key + ") * " + makeGreatInteger(c) + ") mod " +
            number(2 + c.below(7)) + compare + "1";
   case 7: {
-    // The least integer has no counterpart.
+    // The least integer has no positive counterpart.
     Text least = "(-9223372036854775807 - h mod 2)";
     Text divisor = c.pick({"-1", "3", "-7", "9223372036854775807"});
     return "(" + least + " + " + key + ") floordiv " + divisor + compare + "i";

@@ -23,7 +23,7 @@ struct Settings {
   bool allowRefused = false, printOnly = false;
 };
 
-/// Counts verdicts and keeps what failed.
+/// Counts verdicts and keeps the failures.
 class Summary {
 public:
   explicit Summary(const Settings &settings) : settings(settings) {}
@@ -137,7 +137,7 @@ static int runFiles(const Settings &settings) {
   return status;
 }
 
-/// Writes random programs and their inputs, and runs nothing.
+/// Writes random programs and their inputs without running them.
 static int emitCases(const Settings &settings) {
   for (uint64_t n = 0; n < settings.cases; ++n) {
     uint64_t seed = settings.seed + n;

@@ -64,7 +64,7 @@ TEST(Compile, ProgramsKeepTheirWarnings) {
   EXPECT_THAT(nsacc_diagnostic_text(nullptr), IsNull());
 }
 
-// A program with errors has its warnings behind them.
+// Warnings of a program with errors come after the errors.
 TEST(Compile, ErrorsComeWithWarnings) {
   Compiled result = compile("kernel f(q: [B, H, T, D]) -> [B, H, T, D] {\n"
                             "  x = attend(q, q, q);\n"

@@ -1,4 +1,4 @@
-//===- ExplainTest.cpp - How programs are compiled, and why ---------------===//
+//===- ExplainTest.cpp - Explanations of compiled programs ----------------===//
 
 #include "Handles.h"
 #include <gmock/gmock.h>

@@ -26,7 +26,7 @@ struct Destroy {
 
 template <typename T> using Handle = std::unique_ptr<T, Destroy>;
 
-/// What a function returned, with its error.
+/// A function's status, with its error.
 struct Outcome {
   nsacc_status status = NSACC_OK;
   Handle<nsacc_error> error;

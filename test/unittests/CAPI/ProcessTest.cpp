@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 namespace {
 
-/// A folder with a cache and a ptxas that takes its time.
+/// A folder with a cache and a slow ptxas.
 class ProcessTest : public ::testing::Test {
 protected:
   ProcessTest() {
@@ -57,7 +57,7 @@ struct Text : Outcome {
   nsacc_text *text = nullptr;
 };
 
-/// Calls what gives a text.
+/// Calls a function that gives a text.
 template <typename Get> Outcome ask(Text &result, Get get) {
   nsacc_error *error = nullptr;
   Outcome outcome;
@@ -134,7 +134,7 @@ TEST_F(ProcessTest, TuningLeavesItAsItWas) {
     return nsacc_program_tune(compiled.program.get(), request, nullptr, nullptr,
                               text, error);
   });
-  // Its worker measures nothing.
+  // The worker measures nothing.
   EXPECT_THAT(outcome.message(), HasSubstr("exit status 3"));
   state.expectUnchanged();
 }

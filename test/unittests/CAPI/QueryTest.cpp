@@ -1,4 +1,4 @@
-//===- QueryTest.cpp - What a program says of itself ----------------------===//
+//===- QueryTest.cpp - Properties of a program ----------------------------===//
 
 #include "Handles.h"
 #include "nsacc-rt/nsacc_rt.h"

@@ -17,7 +17,7 @@ using testing::NotNull;
 static constexpr float poison = std::numeric_limits<float>::quiet_NaN();
 
 namespace {
-/// One head of one number: equal scores, so that row i averages v[0..i].
+/// One head with one channel: equal scores, so that row i averages v[0..i].
 struct Averages {
   Floats q{{1, 3, 1, 1}, 0}, k{{1, 3, 1, 1}, 0}, v{{1, 3, 1, 1}};
   Floats out{{1, 3, 1, 1}, poison};
@@ -38,7 +38,7 @@ TEST(Run, ComputesAndWritesEveryElement) {
   EXPECT_THAT(data.out.data, ElementsAre(2, 3, 5));
 }
 
-// Shapes, strides and messages are of the dimensions as declared.
+// Shapes, strides and messages use the declared dimensions.
 TEST(Run, HeadsInFrontOfTokens) {
   for (const char *target : {"oracle", "cpu"}) {
     Compiled compiled =
@@ -125,7 +125,7 @@ kernel third(x: [N]) -> bf16[N] { return x / 3; }
       run(compiled.program.get(), {x.get()}, {exact.get()}, options.get());
   EXPECT_EQ(outcome.status, NSACC_OK) << outcome.message();
   EXPECT_THAT(exact.data, Each(1.0 / 3));
-  // Without the option such an output is of the wrong type.
+  // Without the option such an output has the wrong type.
   outcome = run(compiled.program.get(), {x.get()}, {exact.get()});
   EXPECT_EQ(outcome.kind(), NSACC_ERROR_KIND_ARGUMENT);
   EXPECT_THAT(outcome.message(), AllOf(HasSubstr("f64"), HasSubstr("bf16")));
@@ -284,7 +284,7 @@ TEST(Run, CanBeInterrupted) {
 }
 
 TEST(Run, WhatTheTargetCannotCompileHasAPlace) {
-  // Groups of three heads can't be shared by twos, which only a run tells.
+  // Groups of three heads can't be shared by twos; only a run can check that.
   Compiled compiled = compile(
       "kernel shared(q: [B, T, HQ, D], k: [B, S, H, D]) -> [B, T, HQ, D] {\n"
       "  gist = attend(q, pool(k, 2));\n"

@@ -1,4 +1,4 @@
-//===- TensorTest.cpp - What the C interface refuses to touch -------------===//
+//===- TensorTest.cpp - Tensors that the C interface rejects --------------===//
 
 #include "Handles.h"
 #include <climits>
@@ -15,7 +15,7 @@ protected:
     ASSERT_NE(compiled.program, nullptr) << compiled.message();
   }
 
-  /// Runs with `input` in place of x and `output` in place of the result.
+  /// Runs with `input` as x and `output` as the result.
   Outcome runWith(nsacc_tensor input, nsacc_tensor output) {
     return run(compiled.program.get(), {input}, {output});
   }
@@ -172,7 +172,8 @@ TEST_F(TwoOutputs, MayNotShareMemory) {
   expectShared(runAt(11, 12, backwards));
 }
 
-// Columns and halves of one array, between each other's first and last element.
+// Columns and halves of one array: each lies between the other's first and last
+// element.
 TEST_F(TwoOutputs, MayLieBetweenEachOther) {
   const int64_t wide[] = {8, 1}, apart[] = {8, 2}, transposed[] = {2, 6};
   auto expectRun = [&](int64_t second, const int64_t *strides) {

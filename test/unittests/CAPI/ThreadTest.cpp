@@ -7,7 +7,7 @@
 
 static constexpr unsigned numThreads = 6;
 
-/// Starts threads together, so that what they do overlaps.
+/// Starts threads at the same time, so that their work overlaps.
 template <typename Body> static void inThreads(Body body) {
   std::atomic<unsigned> waiting = numThreads;
   std::vector<std::thread> threads;

@@ -1,5 +1,5 @@
 /* Compiles a program and runs it, in C: the header and the library as users of
- * other languages see them.
+ * other languages call them.
  *
  * Usage: nsacc-c-example FILE */
 

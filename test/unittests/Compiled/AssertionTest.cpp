@@ -8,7 +8,7 @@ namespace {
 
 const Sizes kAssertionSizes = {{"B", 2}, {"T", 21}, {"S", 50}, {"HQ", 4},
                                {"H", 2}, {"D", 8},  {"DV", 8}, {"N", 50}};
-/// The sizes without that of the tables.
+/// The sizes without the tables' sizes.
 Sizes withoutTables() {
   Sizes sizes = kAssertionSizes;
   sizes.erase("N");
@@ -47,7 +47,7 @@ protected:
 TEST_F(AssertionTest, TableReadsInMasks) {
   expectError("where doc[b, j + 3] == 0", kAssertionSizes, "j = 47");
   expectError("where j <= i and doc[b, j + 3] == 0", kAssertionSizes, "i = 47");
-  // Loops over visible keys alone would not come to these.
+  // Loops over visible keys alone would not reach these pairs.
   expectError("where doc[b, j + 3] == 0 and j <= i - 10", kAssertionSizes,
               "t = 0");
   expectError("where doc[b, j + 3] == 7 or j <= i", kAssertionSizes, "t = 0");
@@ -101,7 +101,7 @@ TEST_F(AssertionTest, Divisions) {
   expectError("where j mod z[j] == 0", kAssertionSizes, "integer 0 is divided");
   expectError("where j <= i score s + float(j ceildiv (j - 11))",
               kAssertionSizes, "integer 11");
-  // The lowest integer by -1 wraps around, and the processor doesn't stop.
+  // The lowest integer divided by -1 wraps around; the processor must not trap.
   for (const char *op : {"floordiv", "ceildiv", "mod"})
     expectNoError(std::string("where (0 - 9223372036854775807 - 1 + z[j]) ") +
                       op + " (0 - 1 - z[j]) == 0 or j <= i",

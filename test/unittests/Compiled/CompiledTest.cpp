@@ -1,4 +1,4 @@
-//===- CompiledTest.cpp - Programs compiled and by the oracle -------------===//
+//===- CompiledTest.cpp - Compiled programs and the oracle ----------------===//
 
 #include "CompiledTest.h"
 #include "NSA/Transforms/Passes.h"
@@ -25,7 +25,7 @@ Program::Program(const std::string &source, Sizes sizes, std::string dtype,
     ADD_FAILURE() << llvm::toString(std::move(error)) << "\n" << source;
 }
 
-/// Sizes that programs are compiled for: all but those that count tokens.
+/// Sizes that programs are compiled for: all except numbers of tokens.
 static std::string getFixedSizes(const Sizes &sizes) {
   std::string text;
   for (auto &[name, size] : sizes)

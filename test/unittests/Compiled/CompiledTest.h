@@ -1,4 +1,4 @@
-//===- CompiledTest.h - Programs compiled and by the oracle -----*- C++ -*-===//
+//===- CompiledTest.h - Compiled programs and the oracle --------*- C++ -*-===//
 
 #ifndef NSACC_UNITTESTS_COMPILED_COMPILEDTEST_H
 #define NSACC_UNITTESTS_COMPILED_COMPILEDTEST_H
@@ -19,17 +19,17 @@ inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 using Sizes = std::map<std::string, int64_t>;
 
-/// A program of one kernel, by the oracle and compiled for this machine.
+/// A program of one kernel, for the oracle and compiled for this machine.
 class Program {
 public:
-  /// Sizes of dimensions; those that count tokens stay open in the code.
-  /// `schedule` is settings in text, or empty.
+  /// Sizes of dimensions; numbers of tokens stay open in the code. `schedule`
+  /// is settings in text, or empty.
   Program(const std::string &source, Sizes sizes, std::string dtype = "f32",
           std::string schedule = "", cpu::Options options = {});
 
   bool isValid() const { return executable != nullptr; }
   const Signature &getSignature() const { return signature; }
-  /// Standard normal reals; integers of known domains.
+  /// Standard normal reals, and integers of known domains.
   std::vector<Tensor> makeInputs(uint64_t seed = 0) const;
   Tensor &find(std::vector<Tensor> &inputs, llvm::StringRef name) const;
 
@@ -37,11 +37,12 @@ public:
   llvm::Expected<std::vector<Tensor>> run(llvm::ArrayRef<Tensor> inputs,
                                           const cpu::RunOptions &options = {});
 
-  /// Results agree: NaN with NaN, infinite with equal or, if `loose`, any
-  /// other non-finite number; errors are relative above 1.
+  /// Expects agreement of results: NaN with NaN, infinite with equal or, if
+  /// `loose`, any other non-finite number. Errors are relative for results
+  /// above 1.
   void expectAgreement(llvm::ArrayRef<Tensor> inputs, double tolerance,
                        bool loose = false);
-  /// Both fail with the same message; returns it.
+  /// Expects that both fail with the same message; returns it.
   std::string expectSameError(llvm::ArrayRef<Tensor> inputs,
                               const cpu::RunOptions &options = {});
 

@@ -1,4 +1,4 @@
-//===- NonFiniteTest.cpp - Infinities and NaN reach who sees them ---------===//
+//===- NonFiniteTest.cpp - Infinities and NaN reach all that see them -----===//
 
 #include "CompiledTest.h"
 
@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kTolerance = 2e-5;
 
-/// One key head for two query heads, more tokens than a tile has.
+/// One key head for two query heads, and more tokens than a tile has.
 const Sizes kSizes = {{"B", 1}, {"T", 37}, {"S", 150}, {"HQ", 2},
                       {"H", 1}, {"D", 8},  {"DV", 40}};
 const char *const kTile = "tokens=16,keys=32";
@@ -26,8 +26,8 @@ std::string weigh(const std::string &clauses) {
          clauses + "; }";
 }
 
-/// Each in keys that only some rows see, and in columns of every kind of
-/// register block.
+/// Puts each into keys that only some rows see, and into columns of every kind
+/// of register block.
 void spoil(Tensor &values) {
   setElement(values, {0, 149, 0, 0}, kInf);
   setElement(values, {0, 140, 0, 17}, kNaN);
@@ -87,7 +87,7 @@ TEST_F(NonFiniteTest, KeysAndQueries) {
 
 TEST_F(NonFiniteTest, InfiniteScores) {
   for (const char *clauses :
-       {// Visible keys of score -inf, in some rows all of them.
+       {// Visible keys of score -inf; in some rows all keys.
         "where j <= i score select(j mod 4 == 1, -inf, s)",
         "score select(i > 120, -inf, s)",
         "score select(i > 120, -inf, s) sink 2.0",
@@ -163,7 +163,7 @@ TEST_F(NonFiniteTest, WindowsCutAtTheEnd) {
     sizes["S"] = 38;
     Program program(source, sizes, "f32", kTile);
     std::vector<Tensor> inputs = program.makeInputs();
-    // Only whole windows have this token.
+    // Only complete windows have this token.
     setElement(program.find(inputs, "w"), {tail[6] == 'l' ? 0 : 7}, kInf);
     program.expectAgreement(inputs, kTolerance, /*loose=*/true);
   }

@@ -1,6 +1,7 @@
 //===- ScalarTest.cpp - Every scalar function and operator, compiled ------===//
 //
-// A weight of one key, times a value of 1, is the function of the query itself.
+// With one key and a value of 1, the output is the weight, which is a function
+// of the query.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +18,7 @@ constexpr int64_t kCount = 64;
 const Sizes kScalarSizes = {{"B", 1}, {"T", kCount}, {"S", 1}, {"HQ", 1},
                             {"H", 1}, {"D", 1},      {"DV", 1}};
 
-/// x is a real, y too; m and n are integers.
+/// x and y are reals; m and n are integers.
 std::string apply(llvm::ArrayRef<std::string> expressions) {
   std::string results, values;
   for (auto [index, expression] : llvm::enumerate(expressions)) {
@@ -30,7 +31,7 @@ std::string apply(llvm::ArrayRef<std::string> expressions) {
                      " v: f32[B, S, H, DV], y: f32[B, T],"
                      " m, n: i64[B, T]) -> (" +
                      results + ") { return " + values + "; }";
-  // `t` is below the tables' size, so that reads cost no test.
+  // `t` is below the tables' size, so that reads need no check.
   for (auto [name, read] :
        {std::pair("@x", "s"), std::pair("@y", "y[b, t]"),
         std::pair("@m", "m[b, t]"), std::pair("@n", "n[b, t]")})
@@ -50,7 +51,7 @@ std::vector<double> getReals(bool shifted) {
         static_cast<float>(std::ldexp(double(generator() >> 11), -49) - 8));
   if (shifted)
     std::rotate(values.begin(), values.begin() + 7, values.end());
-  // A score of -inf is as if the key weren't there; only y has it.
+  // A score of -inf hides the key; only y has it.
   if (shifted)
     values[40] = -kInf;
   return values;
@@ -93,9 +94,9 @@ std::vector<Tensor> getInputs() {
           integers(getIntegers(true))};
 }
 
-/// Greatest error in units in the last place; numbers below the least normal
-/// one count as that. `absolute` is an error that is always allowed, relative
-/// to the greater of the operand and 1.
+/// Checks the greatest error in units in the last place; numbers below the
+/// least normal one count as that one. `absolute` is an error that is always
+/// allowed, relative to the greater of the operand and 1.
 void check(const std::vector<std::string> &expressions, double ulps,
            double absolute = 0) {
   SCOPED_TRACE(llvm::join(expressions, "; "));
@@ -161,14 +162,14 @@ TEST(ScalarTest, ComparisonsOfReals) {
 
 TEST(ScalarTest, ChoiceAndConversions) {
   check({"select(@x < @y, @x, @y)", "float(select(@x < @y, 3, 4))"}, 0);
-  // Cut towards zero, to the nearest integer; NaN is 0.
+  // Rounded towards zero, or to the nearest integer; NaN is 0.
   check({"float(int(@x))", "float(int(@y) mod 4096)",
          "select(int(@x) == 0 - 1 - 9223372036854775807, 1.0, 0.0)"},
         0.5);
   check({"float(@m)", "@m / @n", "@x + @m"}, 2);
 }
 
-/// All 64 bits, 16 at a time.
+/// All 64 bits, in pieces of 16.
 std::vector<std::string> inPieces(const std::string &integer) {
   std::vector<std::string> pieces;
   for (int64_t shift : {0, 16, 32, 48})
@@ -194,7 +195,7 @@ TEST(ScalarTest, ComparisonsOfIntegers) {
           0);
 }
 
-/// What has no instructions for f16 computes the same.
+/// Processors without instructions for f16 compute the same results.
 TEST(ScalarTest, StorageTypesWithoutInstructionsOfTheirOwn) {
   Sizes sizes = {{"B", 1}, {"T", 9}, {"S", 40}, {"HQ", 2},
                  {"H", 1}, {"D", 8}, {"DV", 24}};

@@ -1,6 +1,6 @@
-//===- DeterminismTest.cpp - Which runs give the same bits ----------------===//
+//===- DeterminismTest.cpp - Runs that give the same bits -----------------===//
 //
-// Each test holds a sentence of docs/Determinism.md.
+// Each test checks a sentence of docs/Determinism.md.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,12 +17,12 @@ using namespace nsacc::differential;
 
 namespace {
 
-/// An example under an order, compiled.
+/// An example compiled with an order.
 class DeterminismTest : public testing::TestWithParam<std::string> {
 protected:
   DeterminismTest() : context(mlir::MLIRContext::Threading::DISABLED) {}
 
-  /// NSA in dense batches, HSTU in ragged ones.
+  /// Loads NSA for dense batches, HSTU for ragged ones.
   void load(bool ragged);
   std::unique_ptr<CompiledProgram> compile();
   std::vector<Tensor> makeInputs(const differential::Run &run);

@@ -9,13 +9,13 @@ using namespace nsacc::differential;
 
 namespace {
 
-/// Sizes and parameters that an example is tested with: blocks small enough for
-/// several in few tokens.
+/// Sizes and parameters of an example's tests: blocks are small, so that few
+/// tokens have several.
 struct Example {
   std::string name;
   std::map<std::string, std::string> params;
   std::map<std::string, int64_t> sizes;
-  /// Around which lengths are odd.
+  /// Odd lengths are chosen around it.
   int64_t block;
   std::string dtype = "f32";
   bool ragged = false;
@@ -86,7 +86,8 @@ protected:
 
 } // namespace
 
-/// Every odd length as T and as S, with every kind of values and layout.
+/// Adds runs with every odd length as T and as S, and every kind of values and
+/// layout.
 static void addDenseRuns(Case &result, int64_t b) {
   struct Lengths {
     int64_t queries, keys;

@@ -1,4 +1,4 @@
-//===- CUDACacheTest.cpp - Code that another process made -----------------===//
+//===- CUDACacheTest.cpp - Code from the cache of another process ---------===//
 
 #include "CUDAProgramTest.h"
 #include "llvm/ADT/SmallString.h"
@@ -13,14 +13,14 @@ namespace fs = llvm::sys::fs;
 
 namespace {
 
-/// Each program stands for a process: nothing but files connects them.
+/// Each program represents a process: only files connect them.
 class CUDACacheTest : public CUDAProgramTest {
 protected:
   CUDACacheTest() {
     EXPECT_FALSE(fs::createUniqueDirectory("nsacc-cache", root));
     options.cache.mode = CacheMode::ReadWrite;
     options.cache.folder = getPath("code");
-    // None but what a test puts there.
+    // Only a ptxas that a test writes.
     options.ptxas = {getPath("ptxas")};
     writePtxas("1");
   }
@@ -39,7 +39,7 @@ protected:
     }
     EXPECT_FALSE(error || fs::setPermissions(getPath("ptxas"), fs::all_all));
   }
-  /// How often a run of a new program compiles.
+  /// Number of compilations of a new program's run.
   int countCompilations(const char *text = kFlash,
                         DimSizes sizes = CUDAProgramTest::makeSizes(),
                         const char *target = "sm_90a",
@@ -75,12 +75,12 @@ static DimSizes makeSizes(llvm::StringRef name, int64_t size) {
 TEST_F(CUDACacheTest, TheNextProcessCompilesNothing) {
   EXPECT_EQ(countCompilations(), 1);
   EXPECT_EQ(countCompilations(), 0);
-  // Code doesn't depend on them.
+  // Code doesn't depend on these sizes.
   EXPECT_EQ(countCompilations(kFlash, ::makeSizes("T", 41)), 0);
   EXPECT_EQ(countCompilations(kFlash, ::makeSizes("B", 1)), 0);
 }
 
-/// Whatever code depends on makes another key.
+/// Anything that code depends on changes the key.
 TEST_F(CUDACacheTest, EachIngredientOfTheKeyIsAMiss) {
   EXPECT_EQ(countCompilations(), 1);
   std::string text = kFlash;
@@ -95,7 +95,7 @@ TEST_F(CUDACacheTest, EachIngredientOfTheKeyIsAMiss) {
       countCompilations(change("kernel flash(q:", "kernel flash( q:").c_str()),
       1)
       << "columns are places, too";
-  // Code has the places of the program's lines.
+  // Code contains the places of the program's lines.
   EXPECT_EQ(countCompilations(("\n" + text).c_str()), 1);
   EXPECT_EQ(countCompilations(kFlash, ::makeSizes("D", 32)), 1);
   EXPECT_EQ(countCompilations(kFlash, ::makeSizes("HQ", 2)), 1);

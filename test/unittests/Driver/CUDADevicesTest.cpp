@@ -16,7 +16,7 @@ namespace {
 
 class CUDADevicesTest : public CUDAProgramTest {
 protected:
-  /// Compiles, and notes what for.
+  /// Compiles, and records the devices.
   PackageCompiler noteDevices() {
     return [this](mlir::ModuleOp module, const cuda::Options &options) {
       const gpu::Device &device = options.device;
@@ -27,7 +27,7 @@ protected:
     };
   }
 
-  /// Runs on tensors that are on a device.
+  /// Runs on tensors on a device.
   std::string runOn(int device) {
     std::vector<Tensor> tensors = makeInputs(makeSizes());
     tensors.push_back(Tensor::zeros(DType::F32, {2, 40, 4, 16}));
@@ -78,7 +78,7 @@ TEST_F(CUDADevicesTest, EachGetsCodeForWhatItHas) {
   }
 }
 
-// The names' limits are those that drivers tell.
+// The named devices have the limits that drivers report.
 TEST_F(CUDADevicesTest, NamedDevicesAreTheDriversOnes) {
   for (const auto &[product, named] : gpu::getNamedDevices()) {
     fakecuda::setDevices(toString(named.capability));
@@ -123,7 +123,7 @@ TEST_F(CUDADevicesTest, OtherDevicesOfTheMachineGetTheirOwnCode) {
   for (int round = 0; round < 2; ++round)
     for (int device : {0, 1, 2})
       EXPECT_EQ(runOn(device), "");
-  // Equal devices share what was compiled, and load it each.
+  // Equal devices share compiled code, and each loads it.
   EXPECT_THAT(made, ElementsAre("Fake A40: sm_80 for sm_86",
                                 "Fake H200: sm_90a for sm_90a"));
   EXPECT_EQ(fakecuda::countCalls("cuModuleLoadDataEx"), 3u);

@@ -1,4 +1,4 @@
-//===- CUDAMemoryTest.cpp - What plans for GPUs take beside tensors -------===//
+//===- CUDAMemoryTest.cpp - Memory of plans for GPUs besides tensors ------===//
 
 #include "CUDAProgramTest.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -7,18 +7,18 @@ using namespace nsacc;
 
 namespace {
 
-/// Bytes of a plan's workspaces that live at the same time, at most.
+/// The most bytes of a plan's workspaces that live at the same time.
 struct Memory {
-  /// Lists, counts and offsets.
+  /// Bytes of lists, counts and offsets.
   int64_t lists = 0;
-  /// Pooled keys, log-sum-exps, states and marks.
+  /// Bytes of pooled keys, log-sum-exps, states and marks.
   int64_t values = 0;
 };
 
 class CUDAMemoryTest : public CUDAProgramTest {
 protected:
-  /// Of an example with other values of parameters: "block = 64" -> "block =
-  /// 512".
+  /// Measures an example with other values of parameters: "block = 64" ->
+  /// "block = 512".
   Memory measure(const std::string &example, int64_t tokens, int64_t queryHeads,
                  int64_t keyHeads,
                  llvm::ArrayRef<std::pair<std::string, std::string>> edits);
@@ -89,7 +89,7 @@ Memory CUDAMemoryTest::measure(
   return {};
 }
 
-/// For each of a row's `top` entries 16 bytes, and 4 for a tile of rows.
+/// 16 bytes for each of a row's `top` entries, and 4 for a tile of rows.
 static int64_t getMostOfLists(int64_t tokens, int64_t heads, int64_t top) {
   constexpr int64_t leastTokens = 4;
   return 16 * top * tokens * heads + 4 * tokens / leastTokens * heads;
@@ -100,8 +100,8 @@ static int64_t getPooled(int64_t tokens, int64_t keyHeads) {
   return 2 * tokens / stride * keyHeads * channels * 2;
 }
 
-/// Pooled keys and values, and the results of the attentions to them and to the
-/// window in halves, with two numbers for each of their rows.
+/// Pooled keys and values, and the attentions' results for pooled keys and for
+/// the window in halves, with two numbers for each row.
 static int64_t getMostOfNSA(int64_t tokens, int64_t queryHeads,
                             int64_t keyHeads) {
   constexpr int64_t channels = 128, stride = 16, manyPooled = 1024;
@@ -113,7 +113,7 @@ static int64_t getMostOfNSA(int64_t tokens, int64_t queryHeads,
 
 TEST_F(CUDAMemoryTest, ResultsOfPooledKeys) {
   EXPECT_LE(measure("nsa", 16383, 64, 4, {}).values, getPooled(16383, 4));
-  // Slices of no more than 1 GiB of either result.
+  // Slices of at most 1 GiB of either result.
   for (int64_t tokens : {65537, 1 << 20})
     EXPECT_LE(measure("nsa", tokens, 64, 4, {}).values,
               getPooled(tokens, 4) + getMostOfNSA(65536, 64, 4))
@@ -141,8 +141,8 @@ TEST_F(CUDAMemoryTest, ListsOfUnions) {
   }
 }
 
-/// The states of long blocks take no more than the schedule's chunk at a time,
-/// and all of it where there are more.
+/// The states of long blocks take at most the schedule's chunk at a time. If
+/// there are more states, they use the whole chunk.
 TEST_F(CUDAMemoryTest, StatesOfLongBlocks) {
   std::pair<std::string, std::string> edits[] = {{"block = 64", "block = 512"},
                                                  {"top = 3", "top = 8"}};
@@ -154,8 +154,8 @@ TEST_F(CUDAMemoryTest, StatesOfLongBlocks) {
       EXPECT_LE(found.lists, getMostOfLists(tokens, queryHeads, 8))
           << tokens << " " << queryHeads;
       int64_t states = tokens * queryHeads * 8 * (2 * 128 + 12);
-      // Pooled keys are there when the first lists are made. A mark for each
-      // row of a tile is an entry's, where tiles are full.
+      // Pooled keys are computed before the first lists. If tiles are full,
+      // each row of a tile has a mark for an entry.
       int64_t pooled = tokens / 512 * keyHeads * 128 * 2;
       int64_t marks = std::min(states, chunk) / (2 * 128 + 12) * 4 +
                       tokens / 512 * 64 * queryHeads * 4;

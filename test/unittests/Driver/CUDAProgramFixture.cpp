@@ -70,7 +70,7 @@ void CUDAProgramTest::TearDown() {
 
 namespace {
 
-/// What was compiled at once.
+/// A compilation that is already finished.
 class ReadyPackage : public cuda::Compilation {
 public:
   explicit ReadyPackage(rt::Package package) : package(std::move(package)) {}

@@ -19,7 +19,7 @@ kernel packed(q: f32[ragged T, HQ, D], k: f32[ragged S, H, D], v: f32[ragged S, 
   return attend(q, k, v) where j <= i;
 })";
 
-/// The result has a row for each 8 tokens of a row, and for what is left.
+/// The result has a row for each 8 tokens of a row, and one for the rest.
 static const char *const kRaggedPool = R"(
 kernel pooled(k: f32[ragged S, H, D]) -> f32[ragged N, H, D] {
   return pool(k, 8);
@@ -38,7 +38,7 @@ TEST_F(CUDAProgramTest, RunsOnHostTensors) {
     EXPECT_GT(statistics.launches, 0);
     ASSERT_EQ(int64_t(fakecuda::getLaunches().size()), statistics.launches);
     EXPECT_EQ(fakecuda::getLaunches().back().threads, 128u);
-    // Nothing is compiled for sizes that code doesn't depend on.
+    // No code is compiled for sizes that code doesn't depend on.
     DimSizes longer = makeSizes();
     longer.sizes["T"] = 90;
     RunStatistics again;
@@ -71,7 +71,7 @@ TEST_F(CUDAProgramTest, FatalErrorsOfLLVMAreErrors) {
 
 namespace {
 
-/// Kernels whose code is LLVM's fault, told while others are compiled.
+/// Kernels that hit an error of LLVM, reported while others are compiled.
 class FatalCompilation : public cuda::Compilation {
 public:
   explicit FatalCompilation(CompilerThreads &threads) : tasks(threads) {
@@ -104,7 +104,7 @@ TEST_F(CUDAProgramTest, FatalErrorsOfKernelsAreErrors) {
   llvm::sys::fs::remove(path);
 }
 
-/// Says that no program has room, `times` times.
+/// Fails because no program has room, `times` times.
 static PackageCompiler refuse(int &times) {
   return [&times](mlir::ModuleOp module,
                   const cuda::Options &options) -> llvm::Expected<rt::Package> {
@@ -209,7 +209,7 @@ TEST_F(CUDAProgramTest, CompilesOnceMoreForManyQueries) {
   EXPECT_GT(prepare(16384), 0);
   EXPECT_EQ(prepare(20000), 0);
   EXPECT_EQ(prepare(5), 0);
-  // Tiles are the same with fewer channels, and with more.
+  // Tiles are the same for fewer channels, and for more.
   for (int64_t channels : {64, 136}) {
     EXPECT_GT(prepare(5, /*batch=*/4, channels), 0);
     EXPECT_EQ(prepare(16384, /*batch=*/4, channels), 0);
@@ -241,7 +241,7 @@ TEST_F(CUDAProgramTest, RunsWhereTheTensorsAre) {
   fakecuda::destroyStream(stream);
 }
 
-// Lengths of packed rows are not waited for where no shape depends on them.
+// Lengths of packed rows are not waited for if no shape depends on them.
 TEST_F(CUDAProgramTest, BindsRaggedInputsWithoutReadingOffsets) {
   compile(kRagged, "cuda");
   const Signature &signature = program->getSignatures()[0];
@@ -252,7 +252,7 @@ TEST_F(CUDAProgramTest, BindsRaggedInputsWithoutReadingOffsets) {
     for (const Dim &dim : argument.dims)
       shape.push_back(dim.kind == Dim::Kind::Offsets ? 4
                                                      : sizes.sizes[dim.name]);
-    // No memory that could be read.
+    // Memory that can't be read.
     std::vector<int64_t> strides(shape.size(), 1);
     tensors.push_back(
         Tensor::borrow(nullptr, argument.dtype, shape, strides, nullptr));
@@ -265,7 +265,7 @@ TEST_F(CUDAProgramTest, BindsRaggedInputsWithoutReadingOffsets) {
   EXPECT_EQ(bound->sizes["T"], 40);
 }
 
-// A result's shape that depends on lengths takes one wait, not one for each
+// If a result's shape depends on lengths, there is one wait, not one for each
 // use.
 TEST_F(CUDAProgramTest, WaitsForLengthsOnce) {
   compile(kRaggedPool, "cuda");
@@ -311,7 +311,7 @@ TEST_F(CUDAProgramTest, WritesPackages) {
   EXPECT_EQ(package.parameters[0].sizes[0].name, "B");
   EXPECT_EQ(package.parameters[0].sizes[2].fixed, 4);
   EXPECT_TRUE(package.parameters[3].isResult);
-  // Sizes that aren't what the code was compiled for are refused.
+  // Sizes that the code wasn't compiled for are refused.
   nsacc_rt_module *module = nullptr;
   ASSERT_EQ(nsacc_rt_load(bytes->data(), bytes->size(), 1, &module),
             NSACC_RT_OK)
@@ -320,7 +320,7 @@ TEST_F(CUDAProgramTest, WritesPackages) {
   nsacc_rt_unload(module);
 }
 
-// Packages take tensors as the program declares them.
+// Packages take tensors in the program's order of dimensions.
 TEST_F(CUDAProgramTest, PackagesHaveTheDeclaredOrder) {
   compile("kernel f(q: f32[B, heads HQ, T, D], k: f32[B, heads H, S, D], "
           "v: f32[B, S, H, DV]) -> (o: f32[B, HQ, T, DV], l: f32[B, HQ, T]) { "
@@ -336,7 +336,7 @@ TEST_F(CUDAProgramTest, PackagesHaveTheDeclaredOrder) {
   EXPECT_EQ(package.parameters[0].sizes[1].fixed, 4);
   EXPECT_EQ(package.parameters[0].sizes[2].name, "T");
   EXPECT_EQ(package.parameters[0].strides[3], 1);
-  // Neighbours of a result without channels are those of the caller.
+  // A result without channels has the caller's order, too.
   EXPECT_EQ(package.parameters[4].order, (Order{0, 2, 1}));
   EXPECT_EQ(package.parameters[4].strides[2], 1);
   EXPECT_FALSE(package.parameters[4].strides[1].has_value());

@@ -1,7 +1,7 @@
 //===- CUDAProgramTest.h - Programs on GPUs of a fake driver ----*- C++ -*-===//
 //
-// Code is compiled by a stand-in, whose kernels have the right parameters and
-// no body: what is tested is everything round them.
+// A stand-in compiles code: its kernels have the right parameters and no body.
+// The tests cover everything around the kernels.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,7 @@ protected:
   void SetUp() override;
   void TearDown() override;
 
-  /// Sets `program`.
+  /// Compiles `text` and sets `program`.
   void compile(const char *text, const char *target,
                PackageCompiler compiler = compileStandIn,
                std::string schedule = "");
@@ -39,14 +39,14 @@ protected:
                    CompilationStarter starter, std::string schedule = "");
   std::vector<Tensor> makeInputs(DimSizes sizes);
   static DimSizes makeSizes();
-  /// Memory of a device, which is the host's here, instead of the tensors'.
+  /// Moves tensors to a device's memory, which is on the host here.
   static void moveTo(int device, std::vector<Tensor> &tensors);
-  /// What a run says is wrong.
+  /// The error of a run.
   std::string fail(llvm::ArrayRef<Tensor> inputs);
 
   std::unique_ptr<CompiledProgram> program;
-  /// Of programs that are compiled from here on; their target and schedule are
-  /// what `compile` says.
+  /// Options of programs that are compiled from now on; `compile` sets the
+  /// target and schedule.
   CompileOptions options;
 };
 

@@ -36,10 +36,10 @@ protected:
     return guards;
   }
 
-  /// What a run of the program launches, or why it doesn't.
+  /// The launches of a run of the program, or its error.
   std::string run(llvm::ArrayRef<Tensor> tensors);
 
-  /// Inputs and results that nobody looks at.
+  /// Inputs and results whose values don't matter.
   std::vector<Tensor> makeTensors(const DimSizes &sizes) {
     const Signature &signature = program->getSignatures()[0];
     std::vector<Tensor> tensors;
@@ -59,14 +59,14 @@ protected:
 
 } // namespace
 
-/// Of f32, tiles are the same for any number of queries.
+/// For f32, tiles are the same for any number of queries.
 static const char *const kHalves = R"(
 kernel flash(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV])
     -> [B, T, HQ, DV] {
   return attend(q, k, v) where j <= i;
 })";
 
-/// What was launched since the last call, and how.
+/// The launches since the last call, with their parameters.
 static std::string takeLaunches() {
   std::string text;
   for (const fakecuda::Launch &launch : fakecuda::getLaunches()) {
@@ -160,13 +160,13 @@ TEST_F(CUDAVariantsTest, AreForFewAndManyQueries) {
   EXPECT_THAT(getGuards(package.variants[7]),
               ElementsAre("T >= 16384", "T * B * HQ >= 262144"));
   EXPECT_TRUE(package.variants[8].guards.empty());
-  // The stand-in's kernels are the same for many and for others.
+  // The stand-in's kernels are the same for many queries and for others.
   EXPECT_EQ(package.images.size(), 2u);
   EXPECT_TRUE(rt::findShadowed(package).empty());
 }
 
-// Channels for which tiles of many are the same, and a device that has no
-// others.
+// Channels for which the tiles for many queries are the same, and a device that
+// has no other tiles.
 TEST_F(CUDAVariantsTest, AreOneWhereCodeIsTheSame) {
   compile(kHalves, "sm_90a");
   EXPECT_EQ(read(makeHeads(4, 64)).variants.size(), 8u);
@@ -195,7 +195,7 @@ TEST_F(CUDAVariantsTest, AreOneWhereCodeIsTheSame) {
   EXPECT_EQ(times, 1) << "for any number over few keys";
   compile(kFlash, "sm_90a");
   EXPECT_EQ(read(makeHeads(4, 112)).variants.size(), 2u);
-  // All of the tiles are given.
+  // All tile sizes are given.
   compile(kHalves, "sm_90a", compileStandIn,
           "order=query_major,tokens=32,keys=32,warps=4,splits=1");
   EXPECT_EQ(read(makeHeads(4, 112)).variants.size(), 1u);
@@ -212,7 +212,7 @@ TEST_F(CUDAVariantsTest, SizesAreGuards) {
                           "T * B * HQ >= 262144"));
 }
 
-// Lengths of ragged rows stand on the device: their average tells.
+// Lengths of ragged rows are on the device: their average decides.
 TEST_F(CUDAVariantsTest, RaggedRowsAreShortOnAverage) {
   compile(R"(
 kernel packed(q: [ragged T, HQ, D], k: [ragged T, H, D], v: [ragged T, H, DV])
@@ -273,7 +273,7 @@ TEST_F(CUDAVariantsTest, ArentWrittenTwice) {
             "DV=64: other sizes don't change the code of kernel 'flash'");
 }
 
-/// Fails for the sizes of head that are named.
+/// Fails for the given sizes of head.
 static PackageCompiler failFor(std::vector<int64_t> &channels) {
   return [&](mlir::ModuleOp module,
              const cuda::Options &options) -> llvm::Expected<rt::Package> {

@@ -1,4 +1,4 @@
-//===- CompilationTest.cpp - Kernels compile side by side -----------------===//
+//===- CompilationTest.cpp - Kernels compile in parallel ------------------===//
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -16,7 +16,7 @@
 
 using namespace nsacc;
 
-/// An attention, and what repairs its rows: two kernels.
+/// An attention, and the program that repairs its rows: two kernels.
 static const char *const kProgram = R"(
 kernel f(q: [B, T, HQ, D], k, v: [B, S, H, D]) -> [B, T, HQ, D] {
   return attend(q, k, v) where j <= i;
@@ -55,8 +55,8 @@ TEST_P(CompilationTest, GivesTheSameBytesForAnyThreads) {
     EXPECT_EQ(write(GetParam(), threads), alone) << threads << " threads";
 }
 
-/// A kernel's text from the PTX of its module, without what counts the module's
-/// kernels: numbers of its labels.
+/// A kernel's text from the PTX of its module, without label numbers, which
+/// count the module's kernels.
 static std::string findKernel(llvm::StringRef ptx, llvm::StringRef name) {
   llvm::StringRef rest = ptx.substr(ptx.find((".entry " + name + "(").str()));
   std::string text = rest.take_front(rest.find("\n}")).str(), found;
@@ -71,17 +71,17 @@ static std::string findKernel(llvm::StringRef ptx, llvm::StringRef name) {
   return found + left.str();
 }
 
-// Code of a kernel is the same beside others and alone.
+// A kernel's code is the same in a module with others and alone.
 TEST_P(CompilationTest, HasTheKernelsOfOneModule) {
   auto program = compile(GetParam(), 0);
   DimSizes sizes = makeHeads(4);
   std::string bytes = llvm::cantFail(program->package("f", sizes));
   rt::Package package = rt::readPackage(bytes.data(), bytes.size());
   rt::Image whole = llvm::cantFail(program->image("f", sizes));
-  // That for any number of queries.
+  // The variant for any number of queries.
   const rt::TargetCode &code = package.variants.back().targets[0];
   EXPECT_GT(code.plan.launches.size(), 1u);
-  // Each kernel has an image of its own, those of several variants one.
+  // Each kernel has a separate image; several variants share it.
   std::set<uint32_t> used;
   for (const rt::Variant &variant : package.variants)
     for (const rt::Launch &launch : variant.targets[0].plan.launches)
@@ -95,7 +95,7 @@ TEST_P(CompilationTest, HasTheKernelsOfOneModule) {
   }
 }
 
-/// A ptxas that refuses all kernels, the first one late.
+/// A ptxas that rejects all kernels, the first one late.
 static llvm::SmallString<128> writeRefusingPtxas() {
   llvm::SmallString<128> path;
   int file = 0;

@@ -27,7 +27,7 @@ kernel twice(q: f32[B, T, HQ, D], k: f32[B, S, H, D]) -> f32[B, T, HQ, D] {
   return 2 * attend(q, k, k);
 })";
 
-/// Heads share by twos, which groups of three can't.
+/// Heads share by twos, which isn't possible in groups of three.
 const char *const shared = R"(
 kernel shared(q: f32[B, T, HQ, D], k: f32[B, S, H, D]) -> f32[B, T, HQ, D] {
   gist = attend(q, pool(k, 2));
@@ -54,7 +54,7 @@ protected:
     return nullptr;
   }
 
-  /// Random inputs of the sizes given.
+  /// Random inputs of the given sizes.
   static std::vector<Tensor> makeInputs(const CompiledProgram &program,
                                         llvm::StringRef kernel,
                                         llvm::StringMap<int64_t> sizes) {

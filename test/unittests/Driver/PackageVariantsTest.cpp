@@ -9,8 +9,8 @@ using namespace nsacc;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-/// q: f32[B, heads, T], whose buffers have tokens in front of heads, in code
-/// with one kernel.
+/// q: f32[B, heads, T], whose buffers have tokens before heads, in code with
+/// one kernel.
 static PackageVariant makeVariant(int64_t heads, const char *ptx,
                                   std::vector<SizeCondition> conditions = {}) {
   rt::Package package;
@@ -36,7 +36,7 @@ static PackageVariant makeVariant(int64_t heads, const char *ptx,
 static rt::Package combine(std::vector<PackageVariant> variants) {
   auto package = combineVariants(std::move(variants));
   EXPECT_TRUE(static_cast<bool>(package)) << toString(package.takeError());
-  // What is read was checked.
+  // Reading a package checks it.
   std::string bytes = rt::writePackage(*package);
   return rt::readPackage(bytes.data(), bytes.size());
 }
@@ -57,7 +57,7 @@ static const SizeCondition kLong = {{"T"}, 1, 100};
 static const SizeCondition kMany = {{"T", "B", "H"}, 3, 1000};
 static const SizeCondition kFew = {{"B", "H"}, 3, 1000, /*isMost=*/true};
 
-/// The variant for a call with these sizes; -1 where none is.
+/// The variant for a call with these sizes; -1 if there is none.
 static int pick(const rt::Package &package, int64_t batch, int64_t heads,
                 int64_t tokens) {
   int64_t sizes[] = {batch, tokens, heads};
@@ -160,7 +160,7 @@ TEST(PackageVariantsTest, EqualCodeNeedsNoConditions) {
       combine({makeVariant(4, "a", {kLong}), makeVariant(4, "a")});
   ASSERT_EQ(package.variants.size(), 1u);
   EXPECT_THAT(getGuards(package.variants[0]), IsEmpty());
-  // What has conditions isn't for all that the one before is for.
+  // A variant with conditions doesn't cover all calls of the one before it.
   package = combine({makeVariant(4, "a", {kLong}), makeVariant(4, "a", {kMany}),
                      makeVariant(4, "b")});
   EXPECT_EQ(package.variants.size(), 3u);

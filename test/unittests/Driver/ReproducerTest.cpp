@@ -25,7 +25,7 @@ TEST(ReproducerTest, RunsThePipelineAgain) {
   auto module = mlir::parseSourceString<mlir::ModuleOp>("module {}", &context);
   ASSERT_TRUE(module);
   mlir::PassManager manager(&context);
-  // A device with limits of its own is told as a whole.
+  // A device with changed limits is written completely.
   gpu::Device device = *gpu::findDevice("sm_86");
   device.name = "NVIDIA {A40}";
   device.limits.multiprocessors = 10;

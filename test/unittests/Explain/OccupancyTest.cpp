@@ -13,7 +13,7 @@ const gpu::Device &getDevice(llvm::StringRef name) {
   return *gpu::findDevice(name);
 }
 
-// What NVIDIA's calculator says of some blocks.
+// Compares with NVIDIA's calculator for some blocks.
 TEST(Occupancy, CountsAsTheCalculatorDoes) {
   struct Case {
     const char *device;

@@ -1,4 +1,4 @@
-//===- TileMapTest.cpp - Tiles that a mask shows whole, in part or not ----===//
+//===- TileMapTest.cpp - Tiles that a mask shows fully or in part ---------===//
 
 #include "nsacc/Explain/TileMap.h"
 #include "mlir/IR/MLIRContext.h"
@@ -60,7 +60,7 @@ public:
              {{"B", 1}, {"T", queries}, {"S", keys}, {"H", 2}, {"D", 16}}) {}
 };
 
-/// Looks at each pair of a part of the map.
+/// The state of a part of the map, by looking at each pair.
 TileState look(const Mask &mask, const TileMap &map, int64_t firstQuery,
                int64_t lastQuery, int64_t firstKey, int64_t lastKey) {
   int64_t seen = 0, all = 0;
@@ -126,7 +126,7 @@ TEST(TileMap, IsWhatPairsSay) {
           checkAgainstPairs(where, mask, queries, keys, tokens, tileKeys, most);
 }
 
-// Segments are known to a run alone, so that no tile within the bounds is full.
+// Segments are known only in a run, so that no tile within the bounds is full.
 TEST(TileMap, LooksAtPairsWhereBoundsSayTooLittle) {
   TileMap map =
       Attention("j <= i and seg[b, i] == seg[b, j]", 16, 16).draw(8, 8);
@@ -150,7 +150,8 @@ TEST(TileMap, IsEmptyWithoutTokens) {
 
 } // namespace
 
-/// Of many rows of tiles some are looked at: cells are right, numbers about so.
+/// Of many rows of tiles only some are looked at: cells are exact, counts are
+/// estimates.
 TEST(TileMap, LongCallsAreLookedAtHereAndThere) {
   int64_t tokens = int64_t{1} << 20;
   TileMap map = Attention("j <= i", tokens, tokens).draw(64, 64);
@@ -177,8 +178,8 @@ TEST(TileMap, TheMostTokens) {
   EXPECT_EQ(map.cells.size(), 64u * 64);
 }
 
-/// Tiles of random masks that tell batch rows and heads apart, in random groups
-/// of query heads, against all pairs of the call.
+/// Compares tiles of random masks that depend on batch row and head, in random
+/// groups of query heads, with all pairs of the call.
 TEST(TileMap, CountsAllBatchRowsAndHeads) {
   std::mt19937 random(7);
   auto draw = [&](int64_t low, int64_t high) {
@@ -222,7 +223,7 @@ TEST(TileMap, CountsAllBatchRowsAndHeads) {
     EXPECT_FALSE(map.isSampled);
     EXPECT_EQ(map.full, counts[2]);
     if (map.isPerPair) {
-      // Bounds leave more than the mask shows.
+      // Bounds show more than the mask.
       EXPECT_LE(map.empty, counts[0]);
       continue;
     }
@@ -231,7 +232,7 @@ TEST(TileMap, CountsAllBatchRowsAndHeads) {
   }
 }
 
-/// The rows are of their own lengths, and the picture is of the longest.
+/// Rows have different lengths, and the picture shows the longest.
 TEST(TileMap, CountsRaggedRows) {
   Call call("kernel f(q, k: [ragged T, 2, 16]) -> [ragged T, 2, 16] { return "
             "attend(q, k, k) where j <= i; }",
@@ -246,7 +247,7 @@ TEST(TileMap, CountsRaggedRows) {
   EXPECT_EQ(map.batchRow, 2);
 }
 
-/// Numbers of many rows are scaled by how many there are, whatever that is.
+/// Counts of many rows are scaled by the number of rows, for any number.
 TEST(TileMap, ManyBatchRowsAreEstimated) {
   for (int64_t batch : {65, 96, 97, 300, 1000}) {
     SCOPED_TRACE(batch);

@@ -1,4 +1,4 @@
-//===- CompileForTest.h - A program and what is wrong with it ---*- C++ -*-===//
+//===- CompileForTest.h - A program and its errors --------------*- C++ -*-===//
 
 #ifndef NSACC_TEST_UNITTESTS_FRONTEND_COMPILEFORTEST_H
 #define NSACC_TEST_UNITTESTS_FRONTEND_COMPILEFORTEST_H

@@ -60,7 +60,7 @@ TEST(Diagnostics, AlignsBehindWideCharacters) {
   size_t line = printed.find("  kernel"), caret = printed.find("^");
   ASSERT_NE(caret, std::string::npos);
   size_t start = printed.rfind('\n', caret) + 1;
-  // Two columns for the wide character, one for the other; the names of the
+  // Two columns for the wide character, one for the other; the names in the
   // line are ASCII.
   size_t p = printed.find("p; }", line) - line;
   EXPECT_EQ(caret - start, p - 2);

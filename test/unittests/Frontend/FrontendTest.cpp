@@ -1,4 +1,4 @@
-//===- FrontendTest.cpp - Programs no one would write ---------------------===//
+//===- FrontendTest.cpp - Programs that nobody would write ----------------===//
 
 #include "CompileForTest.h"
 #include "gmock/gmock.h"
@@ -7,7 +7,7 @@
 using namespace nsacc::frontend;
 using testing::HasSubstr;
 
-/// Compiles a program that is wrong and returns its first message.
+/// Compiles a wrong program and returns its first message.
 static std::string getFirstError(llvm::StringRef text,
                                  const Options &options = {}) {
   Compiled result = compileForTest(text, options);
@@ -53,7 +53,7 @@ TEST(Frontend, NestingBombs) {
 
 TEST(Frontend, LargeFiles) {
   constexpr size_t large = 10 << 20;
-  // One token, one line, one comment, one list: nothing is quadratic.
+  // One token, one line, one comment, one list: compile time isn't quadratic.
   EXPECT_FALSE(getFirstError(std::string(large, 'a')).empty());
   EXPECT_FALSE(getFirstError(std::string(large, '9')).empty());
   EXPECT_FALSE(getFirstError(std::string(large, '@')).empty());

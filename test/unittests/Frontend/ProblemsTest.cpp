@@ -49,7 +49,7 @@ TEST_F(ProblemsTest, ErrorsAndWarningsStandInTheOrderOfTheirPlaces) {
   EXPECT_EQ(diagnostics[2].message, "last");
 }
 
-// A clause may be looked at more than once.
+// A clause may be checked more than once.
 TEST_F(ProblemsTest, OneWarningOfOnePlaceIsKeptOnce) {
   problems.warning({1, 2}, "odd").note("mend it");
   problems.warning({1, 2}, "odd").note("mend it");

@@ -31,7 +31,7 @@ static std::string fail(llvm::StringRef text) {
   return device ? "no error" : toString(device.takeError());
 }
 
-/// What is said of the device with another value at a key.
+/// The error message for the device with another value at a key.
 static std::string failWith(llvm::StringRef key, llvm::json::Value value) {
   llvm::json::Object object = makeObject();
   object[key] = std::move(value);
@@ -109,14 +109,14 @@ TEST(DeviceFileTest, RefusesOtherTexts) {
   EXPECT_EQ(fail("3"), "'x.json': expected an object that describes a device");
 }
 
-// The last one would win without a word.
+// The parser would silently keep the last one.
 TEST(DeviceFileTest, RefusesKeysThatStandTwice) {
   std::string text = spell(makeObject());
   text.insert(1, "\"multiprocessors\": 1, ");
   EXPECT_THAT(fail(text), HasSubstr("key 'multiprocessors' stands twice"));
 }
 
-// Messages have it, and so have terminals.
+// The name is printed in messages and on terminals.
 TEST(DeviceFileTest, NamesArePrintable) {
   for (const std::string &name :
        {std::string("H\x1b[2J"), std::string("H\n200"), std::string(129, 'H')})

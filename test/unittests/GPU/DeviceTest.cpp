@@ -1,4 +1,4 @@
-//===- DeviceTest.cpp - Whose code a GPU runs -----------------------------===//
+//===- DeviceTest.cpp - Code that a GPU runs ------------------------------===//
 
 #include "nsacc/GPU/Device.h"
 #include "nsacc/GPU/DeviceOption.h"
@@ -44,7 +44,7 @@ TEST(DeviceTest, MemoryIsThatOfTheProduct) {
   EXPECT_EQ(get("sm_90a", {9, 0}), "H100 3350");
   EXPECT_EQ(get("NVIDIA A100-SXM4-40GB", {8, 0}), "A100-SXM4-40GB 1555");
   EXPECT_EQ(get("NVIDIA A100-SXM4-80GB", {8, 0}), "A100 2039");
-  // Names that tell nothing.
+  // Names that contain no product.
   EXPECT_EQ(get("mine", {8, 9}), "L40S 864");
   EXPECT_EQ(get("mine", {8, 7}), "A40 696");
   EXPECT_EQ(get("mine", {12, 1}), "RTX 5090 1792");
@@ -88,7 +88,7 @@ TEST(DeviceTest, AnyCapabilityHasCodeOrIsTooOld) {
     return device ? device->code.architecture.str()
                   : toString(device.takeError());
   };
-  // Devices without a name here, and of later generations.
+  // Capabilities without a named device, and later generations.
   EXPECT_EQ(getCode({8, 7}), "sm_80");
   EXPECT_EQ(getCode({10, 3}), "sm_80");
   EXPECT_EQ(getCode({13, 0}), "sm_80");
@@ -135,7 +135,7 @@ protected:
     return text;
   }
 
-  /// What a pass gets; the text of a pipeline without its braces.
+  /// The option that a pass gets from a pipeline's text, without its braces.
   DeviceOption parse(llvm::StringRef text) {
     DeviceOption device;
     EXPECT_FALSE(parser.parse(option, "device", text, device)) << text.str();

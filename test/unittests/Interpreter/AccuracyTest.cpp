@@ -1,4 +1,4 @@
-//===- AccuracyTest.cpp - What is exact enough, and what isn't ------------===//
+//===- AccuracyTest.cpp - Results that are exact enough, and others -------===//
 
 #include "nsacc/Interpreter/Accuracy.h"
 #include "InterpreterTestUtil.h"
@@ -123,7 +123,7 @@ TEST(AccuracyBoundTest, NaNOfTheFormulaIsRight) {
 }
 
 TEST(AccuracyBoundTest, AWideBoundIsToldFromAGoodResult) {
-  // sin(1e7 x) in f32 is anything.
+  // sin(1e7 x) in f32 may be anything.
   const char *steep = R"(%c = arith.constant 1.0e+07 : f32
     %z = arith.mulf %e, %c : f32
     %y = math.sin %z : f32)";
@@ -167,8 +167,8 @@ nsa.kernel @f(%n: !n {nsa.name = "n"}) -> (!n {nsa.name = "out"}) {
 // Rows that share a selection
 //===----------------------------------------------------------------------===//
 
-/// Two groups of two rows that choose one of three blocks by their largest
-/// scores: two blocks of the first group have the same one, of a row each.
+/// Two groups of two rows that select one of three blocks by their largest
+/// scores. Two blocks of the first group have equal scores, one from each row.
 static bool isSharedWithin(std::vector<int64_t> blocks, bool isComputed) {
   Kernel kernel(R"(
 !x = !nsa.tensor<[B, T, H, N], f32>

@@ -214,7 +214,7 @@ TEST(AttendTest, NormalizeIsNotEvaluatedWithoutKeys) {
   std::string source =
       makeWeighted(unscaled + causal + square + divideByVisible);
   expectReals(runByHand(source, {}, {})[0], {0});
-  // -inf scores take no part either.
+  // Keys of score -inf don't take part, either.
   expectReals(runByHand(source, {-infinity}, {5})[0], {0});
 }
 
@@ -281,7 +281,7 @@ TEST(AttendTest, LargeScoresDontOverflow) {
 }
 
 TEST(AttendTest, WeightsAddUpToOneAtAnyScore) {
-  // A log-sum-exp of 1e17 has no digits for log 5.
+  // A log-sum-exp of 1e17 has too few digits for log 5.
   for (double s : {1e3, 1e9, 1e15, 1e17, 1e30, -1e17, -1e30}) {
     auto results =
         runByHand(makeSoftmax(unscaled), {s, s, s, s, s}, {1, 1, 1, 1, 1});
@@ -297,7 +297,7 @@ TEST(AttendTest, ASinkAsLargeAsTheScores) {
       %x = arith.constant 1.0e+20 : f32
       nsa.yield %x : f32
     })";
-  // The sink's constant is the f32 next to 1e20, as the scores are.
+  // The sink's constant is rounded to f32, and so are the scores.
   double s = 1e20f;
   expectReals(runByHand(makeSoftmax(unscaled + large), {s, s, s}, {4, 4, 4})[0],
               {3});

@@ -19,7 +19,7 @@ static const std::string types = R"(
 !sel = !nsa.selection<[B, T, H], top = 3, block = 8, of = S>
 )";
 
-/// Every op that goes through query rows, with clauses of the topk.
+/// A kernel with every op that processes query rows, with clauses of the topk.
 static std::string makeSelecting(const std::string &topk) {
   return types + R"(
 nsa.kernel @nsa(%q: !q, %k: !k, %v: !k, %g: !l) -> (!q, !pb) {

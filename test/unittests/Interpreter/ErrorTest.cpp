@@ -62,7 +62,7 @@ TEST(ErrorTest, InputsOfAnotherKind) {
 }
 
 TEST(ErrorTest, FirstRowThatFailsWithAnyNumberOfThreads) {
-  // Rows from 5 on read behind the table; invisible pairs don't.
+  // Rows from 5 on read past the table; invisible pairs don't.
   Kernel kernel(attend);
   std::vector<Tensor> inputs = {zeros({1, 400, 1, 1}), zeros({1, 400, 1, 1}),
                                 zeros({5})};
@@ -125,7 +125,7 @@ nsa.kernel @scores(%q: !q, %k: !k) -> !p {
   %p = nsa.importance score heads sum (%q, %k) : (!q, !k) -> !p
   nsa.return %p : !p
 })";
-  // Inputs without elements can be as long as one likes.
+  // Inputs without elements can be of any length.
   for (int64_t tokens : {int64_t(1) << 32, int64_t(1) << 21})
     expectMessage(Kernel(source).fail({zeros({1, tokens, 1, 0}),
                                        zeros({1, int64_t(1) << 20, 1, 0})}),

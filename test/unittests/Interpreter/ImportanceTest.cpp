@@ -105,8 +105,8 @@ TEST(ImportanceTest, MinusInfinityIsAbsentAndNaNIsNot) {
 // nsa.blocks
 //===----------------------------------------------------------------------===//
 
-/// From importances `entries` over pooled keys to blocks; the number of tokens
-/// comes with `x`.
+/// Maps importances `entries` of pooled keys to blocks; `x` has the number of
+/// tokens.
 static Tensor runBlocks(const std::string &map, const std::string &dim,
                         int block, int64_t tokens,
                         llvm::ArrayRef<double> entries) {
@@ -162,7 +162,7 @@ TEST(BlocksTest, AbsentEntriesAndBlocks) {
 }
 
 TEST(BlocksTest, MemoryTokensBelongToNoBlock) {
-  // Entry 0 is memory; then [1,3) [3,5), behind offset 1.
+  // Entry 0 is memory; then [1,3) [3,5), after offset 1.
   std::string dim = "pooled(N of S, 2, 2, 1, 1)";
   expectReals(runBlocks("overlap", dim, 2, 6, {7, 1, 10}), {0.5, 5.5, 5});
 }

@@ -125,7 +125,7 @@ static std::vector<Tensor> runMerge(llvm::ArrayRef<double> outputs,
 
 TEST(MergeTest, WeighsBranchesByTheirSums) {
   double ln2 = std::log(2.);
-  // Sums 1, 2 and 2; far from the range of exp. f32 inputs, hence 1e-4.
+  // Sums 1, 2 and 2, outside the range of exp. f32 inputs, hence 1e-4.
   auto results = runMerge({10, 20, 30}, {900, 900 + ln2, 900 + ln2});
   expectReals(results[0], {(10 + 40 + 60) / 5.}, 1e-3);
   expectReals(results[1], {900 + std::log(5.)}, 1e-4);
@@ -150,7 +150,7 @@ TEST(MergeTest, NonFiniteSums) {
 }
 
 TEST(MergeTest, EqualsOneSoftmaxOverAllKeys) {
-  // Even and odd keys, and all of them.
+  // Merges even keys, odd keys, and all keys.
   const char *source = R"(
 !q = !nsa.tensor<[B, T, H, D], f32>
 !k = !nsa.tensor<[B, S, H, D], f32>

@@ -6,7 +6,7 @@ using namespace nsacc;
 using namespace nsacc::interpreter;
 
 /// NSA without its gates: pooled keys, blocks selected by them, and a table
-/// over the rows. `Q`, `K` and `X` stand for the leading dimensions.
+/// over the rows. `Q`, `K` and `X` are placeholders for the leading dimensions.
 static std::string makeProgram(bool ragged) {
   std::string source = R"(
 !q = !nsa.tensor<[QROWS, HQ, D], f32>
@@ -156,7 +156,7 @@ nsa.kernel @pooled(%q: !q, %x: !x, %so: !nsa.tensor<[offsets(S)], i32>, %no: !ns
                                      makeReals({5, 1, 1}, {9, 5, 8, 6, 7}),
                                      makeIntegers({3}, {0, 1, 4}),
                                      makeIntegers({3}, {0, 2, 5})});
-  // As wide as the longest row needs; what is behind a row's end is absent.
+  // As wide as the longest row needs; entries past a row's end are absent.
   EXPECT_EQ(results[0].getShape(), llvm::ArrayRef<int64_t>({4, 1, 3}));
   expectReals(results[0], {9, 5, -infinity, 8, 6, 7, 16, 12, 14, 24, 18, 21});
   EXPECT_EQ(results[1].getShape(), llvm::ArrayRef<int64_t>({4, 1, 2}));

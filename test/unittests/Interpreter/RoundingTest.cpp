@@ -84,7 +84,7 @@ TEST(RoundingTest, BeyondTheRangeOfF32) {
 
 namespace {
 
-/// Rows that stand next to rows of others, as heads do; some of them.
+/// Rows with other rows in between, as heads have; only some of them are used.
 struct ProductsTest : testing::TestWithParam<int64_t> {
   static constexpr int64_t numRows = 101, stride = 70;
 

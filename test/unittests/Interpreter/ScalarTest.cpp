@@ -7,7 +7,7 @@ using namespace nsacc;
 using namespace nsacc::interpreter;
 
 /// A map of reals x, y, integers m, n and booleans p, q, each of one dimension,
-/// by a body that defines %r.
+/// whose body defines %r.
 static std::string makeMap(const std::string &body, const std::string &type) {
   std::string element = type == "index" ? "i64" : type;
   return R"(
@@ -269,7 +269,7 @@ TEST(ScalarTest, OnlyWhatIsNeededMustHaveAValue) {
   // From left to right: the guard has to come first.
   EXPECT_NE(fail(guarded + "%r = arith.andi %is, %in : i1", "i1", values),
             "no error");
-  // What isn't used at all needs no value.
+  // Unused operations need no value.
   expectIntegers(
       evaluate(guarded + "%r = arith.andi %low, %high : i1", "i1", values),
       {1, 0, 0});

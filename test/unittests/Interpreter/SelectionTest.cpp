@@ -1,11 +1,11 @@
-//===- SelectionTest.cpp - Selections handed in, attention in them --------===//
+//===- SelectionTest.cpp - Selections from inputs, attention in them ------===//
 
 #include "InterpreterTestUtil.h"
 
 using namespace nsacc;
 using namespace nsacc::interpreter;
 
-/// Attention in blocks of two, whose weights are 1: sums of values.
+/// Attention in blocks of two, whose weights are 1: it sums values.
 static std::string makeSelected(const std::string &heads) {
   std::string source = R"(
 !q = !nsa.tensor<[B, T, HQ, D], f32>

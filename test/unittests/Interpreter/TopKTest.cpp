@@ -6,8 +6,8 @@
 using namespace nsacc;
 using namespace nsacc::interpreter;
 
-/// topk of scores handed in, over blocks of two tokens. `x` tells the number of
-/// tokens.
+/// topk of scores from an input, over blocks of two tokens. `x` has the number
+/// of tokens.
 static std::string makeTopK(const std::string &clauses, int width,
                             bool count = false) {
   std::string top = std::to_string(width);
@@ -67,7 +67,7 @@ TEST(TopKTest, AbsentBlocksAreNotChosen) {
 TEST(TopKTest, MoreThanThereAre) {
   expectIntegers(select("top 4", 4, {2, 1}), {0, 1, -1, -1});
   expectIntegers(select("top 2", 2, {}), {-1, -1});
-  // Neither time nor memory for blocks that aren't there.
+  // Blocks that don't exist take neither time nor memory.
   const char *source = R"(
 !s = !nsa.tensor<[B, T, H, N], f32>
 !p = !nsa.tensor<[B, T, H, blocks(S, 2)], f32>
@@ -96,7 +96,7 @@ TEST(TopKTest, ForcedBlocksCountWithinTop) {
   expectIntegers(select("top 3 first 1 last 1", 3, scores), {0, 1, 4});
   expectIntegers(select("top 3 first 1 last 2", 3, scores), {0, 3, 4});
   expectIntegers(select("top 2 first 2", 2, scores), {0, 1});
-  // Forced blocks behind the end or named twice leave room.
+  // Forced blocks past the end or named twice leave room.
   expectIntegers(select("top 4 first 3 last 1", 4, {1, 2}), {0, 1, -1, -1});
 }
 

@@ -21,7 +21,7 @@ protected:
     return *TileLayout::get(tile);
   }
 
-  /// What a thread finds by each move is what the exchange asks for.
+  /// Checks that each move gives a thread the elements that the exchange needs.
   static void expectExchange(const TileLayout &layout, int64_t mask) {
     SCOPED_TRACE(testing::Message() << "mask " << mask);
     auto moves = findExchange(layout, mask);
@@ -38,7 +38,8 @@ protected:
       }
   }
 
-  /// Adds up elements' numbers as lanes would: butterflies add what both have.
+  /// Adds up elements' numbers as lanes would: butterflies add the values of
+  /// both lanes.
   void expectReduction(const std::string &shape, int64_t dim,
                        const std::string &of) {
     SCOPED_TRACE(shape);
@@ -73,7 +74,7 @@ protected:
     }
   }
 
-  /// Does what lanes would: each swaps halves of its values, and reads one.
+  /// Simulates the lanes: each swaps halves of its values, and reads one.
   void expectScatter(const std::string &shape, const std::string &of,
                      const std::string &rest, const std::string &to) {
     SCOPED_TRACE(shape + " to " + to);
@@ -175,7 +176,7 @@ TEST_F(LaneMapTest, ColumnsInFrontAreOfTheSameWarp) {
         std::optional<Element> wanted = tile.getElement(thread, reg);
         if (!wanted)
           continue;
-        // As a lane finds it: the last one of a row has the tile in front.
+        // The last lane of a row gets the tile before it.
         int64_t lanes = std::max<int64_t>(from.lanes, 1);
         int64_t lane = thread % lanes == 0 ? thread + lanes - 1 : thread - 1;
         int64_t source = from.lanes == 0 ? thread : lane;
@@ -189,7 +190,7 @@ TEST_F(LaneMapTest, ColumnsInFrontAreOfTheSameWarp) {
 }
 
 TEST_F(LaneMapTest, ColumnsInFrontMayBeOutOfReach) {
-  // Rows of two warps; columns of a product, which lanes have in turn.
+  // Rows of two warps; columns of a product, which lanes hold in turn.
   EXPECT_FALSE(findPredecessors(read("2x64", "blocked<threads = 128>")));
   EXPECT_FALSE(findPredecessors(read("64x32", "mma<warps = 4>")));
 }
@@ -220,7 +221,7 @@ TEST_F(LaneMapTest, SumsThatLanesHoldUnevenlyArentScattered) {
     std::string of = "reshape<as = [" + as + "], of = #nsatile.mma<warps = 4>>";
     return findScatter(read(shape, of), read(rest, to), 1);
   };
-  // Keys of a row beside each other, too few columns, and heads of two warps.
+  // Adjacent keys of a row, too few columns, and heads of two warps.
   EXPECT_FALSE(
       find("16x4x32", "64, 32", "16x32", "blocked<threads = 128, vector = 4>"));
   EXPECT_FALSE(find("4x16x16", "64, 16", "4x16", "blocked<threads = 128>"));

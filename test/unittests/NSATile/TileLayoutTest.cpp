@@ -37,7 +37,8 @@ protected:
     return holders;
   }
 
-  /// Each element of the tile, and none beyond it, `copies` times.
+  /// Checks that each element of the tile, and none outside it, is held
+  /// `copies` times.
   void expectCover(StringRef type, size_t copies) {
     SCOPED_TRACE(type.str());
     TileLayout layout = read(type);
@@ -161,7 +162,7 @@ TEST_F(TileLayoutTest, LayoutsOfOtherTiles) {
   Attribute mma = MmaLayoutAttr::get(&context, 4);
   Attribute cube = TileLayout::getReshaped({64, 64}, mma, {16, 4, 64});
   EXPECT_EQ(TileLayout::getReshaped({16, 4, 64}, cube, {64, 64}), mma);
-  // Whichever dimension goes first.
+  // The order in which dimensions are removed doesn't matter.
   EXPECT_EQ(TileLayout::getSlice(TileLayout::getSlice(cube, 2), 1),
             TileLayout::getSlice(TileLayout::getSlice(cube, 1), 1));
 }

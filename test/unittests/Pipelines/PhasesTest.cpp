@@ -43,7 +43,7 @@ TEST(PhasesTest, RunsUpToAPhase) {
   EXPECT_EQ(countMaps(), 0u);
 }
 
-// There is no device that a phase would take by itself.
+// Phases have no default device.
 TEST(PhasesTest, PhasesOfGPUsNeedADevice) {
   MLIRContext context;
   auto module = parseSourceString<ModuleOp>("module {}", &context);

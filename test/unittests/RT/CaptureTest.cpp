@@ -15,7 +15,7 @@ protected:
   }
   void TearDown() override {
     fakecuda::destroyStream(stream);
-    // What was recorded isn't given back.
+    // Recorded objects aren't released.
     expectKept();
     RTTest::TearDown();
   }
@@ -25,7 +25,7 @@ protected:
 
 } // namespace
 
-// As torch.cuda.graph does it: on a stream that nothing ran on before.
+// Captures a new stream, as torch.cuda.graph does.
 TEST_F(CaptureTest, CapturesOnANewStream) {
   Module module(makePackage());
   for (int mode : {0, 1, 2}) {
@@ -50,7 +50,7 @@ TEST_F(CaptureTest, CapturesDependentLaunches) {
   ASSERT_EQ(launches.size(), 4u);
   EXPECT_TRUE(launches[1].isDependent);
   EXPECT_TRUE(launches[3].isDependent);
-  // The older question fails where edges have data.
+  // The older function fails if edges have data.
   EXPECT_EQ(fakecuda::countCalls("cuStreamGetCaptureInfo_v2"), 0u);
 }
 
@@ -69,7 +69,7 @@ TEST_F(CaptureTest, GraphsShareNothing) {
   }
 }
 
-// What a recorded launch uses isn't freed when a later one needs more.
+// Memory that a recorded launch uses isn't freed when a later one needs more.
 TEST_F(CaptureTest, KeepsWhatWasRecorded) {
   Module module(makePackage());
   fakecuda::beginCapture(stream);
@@ -80,7 +80,7 @@ TEST_F(CaptureTest, KeepsWhatWasRecorded) {
   EXPECT_EQ(fakecuda::countCalls("cuMemFree_v2"), 0u);
 }
 
-// Its graphs may run longer than the module is used.
+// Its graphs may run after the module is unloaded.
 TEST_F(CaptureTest, KeepsModulesThatWereRecorded) {
   {
     Module module(makePackage());

@@ -13,7 +13,7 @@ static std::string makeBytes(size_t count) {
   return bytes;
 }
 
-// Those of LLVM's xxHash64, which is another implementation.
+// Compares with LLVM's xxHash64, which is another implementation.
 TEST(ChecksumTest, ChecksumsAreThoseOfOthers) {
   EXPECT_EQ(computeChecksum(""), 0xef46db3751d8e999u);
   EXPECT_EQ(computeChecksum("abc"), 0x44bc2cf5ad770999u);
@@ -23,14 +23,14 @@ TEST(ChecksumTest, ChecksumsAreThoseOfOthers) {
   EXPECT_EQ(computeChecksum(makeBytes(31)), 0x6ab1c40e29f50073u);
   EXPECT_EQ(computeChecksum(makeBytes(32)), 0x5a0756fbe9ecd3d1u);
   EXPECT_EQ(computeChecksum(makeBytes(33)), 0xdc50cdc37bb9c183u);
-  // Every length around where stripes, words and halves end.
+  // Every length around the ends of stripes, words and halves.
   uint64_t all = 0;
   for (size_t count = 0; count < 300; ++count)
     all = all * 31 + computeChecksum(makeBytes(count));
   EXPECT_EQ(all, 0xc0292a81d716673fu);
 }
 
-// Also a bit that changed in each of two words of a lane, the highest one
+// Includes changes of a bit in each of two words of a lane, the highest one
 // among them.
 TEST(ChecksumTest, NoBitsMayDiffer) {
   std::string bytes = makeBytes(77);

@@ -1,4 +1,4 @@
-//===- DamageTest.cpp - Packages that aren't what they were ---------------===//
+//===- DamageTest.cpp - Damaged packages ----------------------------------===//
 
 #include "PackageFile.h"
 #include "RTTest.h"
@@ -20,7 +20,7 @@ static std::string failDamaged(const std::string &bytes) {
   return nsacc_rt_message();
 }
 
-/// Whatever was changed in the body; the checksum is right.
+/// The error message after a change in the body, with a right checksum.
 static std::string failChanged(void (*change)(Json &)) {
   std::string file = writePackage(makePackage());
   std::string_view body = openBody(file);
@@ -48,7 +48,7 @@ TEST_F(DamageTest, NoByteMayMiss) {
   EXPECT_THAT(failDamaged(bytes + "x"), HasSubstr("expected"));
 }
 
-// A parser that calls itself for each of them would leave the stack.
+// A recursive parser would exceed the stack.
 TEST_F(DamageTest, NestingIsBounded) {
   for (size_t depth : {kMaxNesting + 1, 100000u, 10000000u}) {
     std::string lists(depth, '\x91'), maps, mixed;
@@ -153,7 +153,7 @@ TEST_F(DamageTest, WorkspacesLiveWhereTheyAreUsed) {
               HasSubstr("a workspace from launch 1 to 0"));
 }
 
-// {0, 0} of a matrix would see twice as far as it has rows.
+// {0, 0} of a matrix would reach twice as far as it has rows.
 TEST_F(DamageTest, TensorMapsHaveEachDimensionOnce) {
   EXPECT_THAT(failPackage([](TargetCode &code) {
                 code.plan.launches[0].extra[0].map.dims = {2, 1, 1};
@@ -191,7 +191,7 @@ static void passAVectorForAMatrix(TargetCode &code) {
   code.plan.launches[1].arguments[0].index = 3;
 }
 
-/// For code as PTX, and as machine code.
+/// Tests code as PTX, and as machine code.
 static std::string failPassing(void (*change)(TargetCode &)) {
   Package package = makePackage();
   TargetCode &code = package.variants[0].targets[0];
@@ -223,7 +223,8 @@ TEST_F(DamageTest, LaunchesPassWhatKernelsTake) {
                         "10"));
 }
 
-// A driver before CUDA 12.4: the package's PTX says what its kernels take.
+// With a driver before CUDA 12.4, the package's PTX declares the kernels'
+// parameters.
 TEST_F(DamageTest, PTXTellsWhatTheDriverDoesnt) {
   Package package = makePackage();
   fakecuda::failCall("cuFuncGetParamInfo", 801);
@@ -273,7 +274,7 @@ TEST_F(DamageTest, NullModulesHaveNothing) {
   nsacc_rt_unload(nullptr);
 }
 
-// Whatever is in the body, the answer is a package or an exception.
+// For any content of the body, the result is a package or an exception.
 TEST_F(DamageTest, BodiesMayHoldAnything) {
   std::string file = writePackage(makePackage());
   std::string body(openBody(file));

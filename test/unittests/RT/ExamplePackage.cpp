@@ -69,7 +69,7 @@ Package nsacc::rt::makePackage() {
   return package;
 }
 
-/// The code under other names in an image of its own, with a workspace more.
+/// The code under other names in a separate image, with one more workspace.
 static TargetCode makeOtherCode(std::vector<Image> &images) {
   TargetCode code = makeCode();
   std::string ptx = kPTX;

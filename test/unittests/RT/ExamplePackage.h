@@ -13,8 +13,8 @@ namespace nsacc::rt {
 ///   failures, raised
 Package makePackage();
 
-/// The same for T up to 64, and with @many_fill and @many_scale for T from 65
-/// to 1000: these have a workspace of f32[T] more.
+/// A variant of makePackage's launches for T up to 64, and one with @many_fill
+/// and @many_scale for T from 65 to 1000: it has another workspace of f32[T].
 Package makeVariants();
 
 #if defined(__x86_64__)
@@ -23,7 +23,7 @@ Package makeVariants();
 Package makeHostPackage();
 #endif
 
-/// What is wrong with a package file; "read": nothing.
+/// The error message for a package file; "read" if there is none.
 std::string failRead(const std::string &bytes);
 
 } // namespace nsacc::rt

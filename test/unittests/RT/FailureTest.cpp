@@ -1,4 +1,4 @@
-//===- FailureTest.cpp - What kernels say that failed ---------------------===//
+//===- FailureTest.cpp - Failures that kernels report ---------------------===//
 
 #include "RTTest.h"
 #include "nsacc-rt/failures.h"
@@ -7,7 +7,7 @@ using namespace nsacc::rt;
 
 using FailureTest = RTTest;
 
-/// As a kernel does that was launched, with the record it was given.
+/// Writes a failure into a launch's record, as its kernel does.
 static void fail(size_t launch, uint64_t assertion,
                  std::initializer_list<int64_t> values) {
   auto *record = reinterpret_cast<uint64_t *>(
@@ -59,7 +59,7 @@ TEST_F(FailureTest, IsFoundInGraphs) {
   fail(1, 0, {});
   EXPECT_EQ(nsacc_rt_check(module, nullptr), NSACC_RT_FAILED);
   fakecuda::destroyStream(stream);
-  // What was recorded isn't given back.
+  // Recorded objects aren't released.
   expectKept();
 }
 

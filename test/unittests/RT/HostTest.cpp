@@ -29,7 +29,7 @@ template <typename To, typename From> static To cast(From value) {
   return result;
 }
 
-/// Every f16, and what lies halfway to the next and beside that.
+/// Tries every f16, and the numbers halfway to the next one and beside that.
 TEST(HostFunctionsTest, HalvesAreConverted) {
   Unary extend = find("__extendhfsf2"), truncate = find("__truncsfhf2");
   auto toHalf = [&](float value) {
@@ -94,7 +94,7 @@ protected:
     std::string bytes = writePackage(package);
     return nsacc_rt_load(bytes.data(), bytes.size(), NSACC_RT_HOST, &module);
   }
-  /// What loading a changed package says.
+  /// The error of loading a changed package.
   template <typename Change> std::string fail(Change change) {
     Package package = makeHostPackage();
     change(package, package.images[0].host, package.variants[0].targets[0]);
@@ -129,7 +129,7 @@ TEST_F(HostTest, RunsEveryPoint) {
     }
 }
 
-/// Every second element; the others stay as they are.
+/// Writes every second element; the others keep their values.
 TEST_F(HostTest, TensorsOfOtherStridesAreCopied) {
   ASSERT_EQ(load(makeHostPackage()), NSACC_RT_OK);
   std::vector<int32_t> out(14, -1);
@@ -148,7 +148,8 @@ TEST_F(HostTest, ResultsShareNoMemory) {
   EXPECT_EQ(run(out, 1, 0), NSACC_RT_OK);
 }
 
-/// Layouts of a result of three dimensions, against a list of its places.
+/// Compares layouts of a result of three dimensions with a list of its
+/// elements' offsets.
 TEST_F(HostTest, ElementsOfAResultShareNoMemory) {
   Package package = makeHostPackage();
   Parameter &out = package.parameters[0];
@@ -190,8 +191,7 @@ TEST_F(HostTest, ElementsOfAResultShareNoMemory) {
                "shape [2, 3, 4]");
 }
 
-/// Inputs that would be copied are left alone where there is nothing to
-/// compute.
+/// If there is nothing to compute, inputs aren't copied.
 TEST_F(HostTest, ResultsWithoutElementsTakeNothing) {
   Package package = makeHostPackage();
   Parameter input = package.parameters[0];
@@ -216,7 +216,7 @@ TEST_F(HostTest, ResultsWithoutElementsTakeNothing) {
   EXPECT_THAT(data, ::testing::Each(-1));
 }
 
-/// Two results and an input, one of which the code writes.
+/// Two results and an input; the code writes one of them.
 TEST_F(HostTest, ResultsAreApart) {
   Package package = makeHostPackage();
   Parameter more = package.parameters[0], input = more;
@@ -251,9 +251,9 @@ TEST_F(HostTest, ResultsAreApart) {
   EXPECT_EQ(data, std::vector<int32_t>(20, -1));
   EXPECT_EQ(run(x, at(0, &five, &one), at(5, &five, &one)), NSACC_RT_OK);
   EXPECT_EQ(run(x, at(0, &five, &one), empty), NSACC_RT_OK);
-  // In each other's gaps.
+  // They lie in each other's gaps.
   EXPECT_EQ(run(x, at(0, &five, &two), at(1, &five, &two)), NSACC_RT_OK);
-  // Where an input is, on the host: computed beside it.
+  // On the host, a result over an input is computed beside it.
   EXPECT_EQ(run(at(12, &five, &one), at(10, &five, &one), at(0, &five, &one)),
             NSACC_RT_OK)
       << nsacc_rt_message();
@@ -261,7 +261,7 @@ TEST_F(HostTest, ResultsAreApart) {
               ::testing::ElementsAre(0, 1, 2, 3, 4));
 }
 
-/// Memory of the host is had like a device's.
+/// The host's memory is allocated like a device's.
 TEST_F(HostTest, MemoryIsTheProcesss) {
   void *data = nullptr;
   ASSERT_EQ(nsacc_rt_allocate(NSACC_RT_HOST, 0, &data), NSACC_RT_OK);
@@ -286,7 +286,7 @@ TEST_F(HostTest, RunsCanBeInterrupted) {
   ASSERT_EQ(load(makeHostPackage()), NSACC_RT_OK);
   std::vector<int32_t> out(100'000'000);
   nsacc_rt_host_options options = {1, [](void *) { return 1; }, nullptr};
-  // A run may be done before it asks.
+  // A run may end before it asks.
   nsacc_rt_status status = run(out, 100'000'000, 1, &options);
   EXPECT_TRUE(status == NSACC_RT_INTERRUPTED || status == NSACC_RT_OK);
 }
@@ -334,8 +334,7 @@ TEST_F(HostTest, NullTensorsAreErrors) {
                "functions of a header by nsacc, sizes is a null pointer");
 }
 
-/// Those of rows with other tokens than there are would be read and written
-/// outside of tensors.
+/// With wrong offsets, rows outside of tensors would be read and written.
 TEST_F(HostTest, OffsetsDivideTheTokens) {
   for (DType dtype : {DType::I32, DType::I64}) {
     Package package = makeHostPackage();
@@ -406,7 +405,7 @@ TEST_F(HostTest, CodeThatDoesNotRunHereIsRefused) {
       HasSubstr("no whole pages"));
 }
 
-/// Nothing that an image points to is outside of it.
+/// Pointers of an image to places outside of it are refused.
 TEST_F(HostTest, ImagesStayWithinTheirBytes) {
   auto size =
       static_cast<uint32_t>(makeHostPackage().images[0].host.bytes.size());
@@ -448,8 +447,8 @@ TEST_F(HostTest, ImagesStayWithinTheirBytes) {
 
 #endif
 
-// In whichever order C computes the arguments of a call, a message that is read
-// behind it is that of the last one.
+// In whichever order C computes the arguments of a call, the message is the
+// last one's.
 TEST(MessageTest, MessagesStandInOnePlace) {
   const char *before = nsacc_rt_message();
   nsacc_rt_module *module = nullptr;
@@ -465,7 +464,7 @@ TEST(MessageTest, MessagesStandInOnePlace) {
   EXPECT_EQ(nsacc_rt_message(), before);
 }
 
-// Cut where a character begins.
+// Messages are cut at the beginning of a character.
 TEST(MessageTest, MessagesAreBounded) {
   nsacc_rt_module *module = nullptr;
   for (size_t shift = 0; shift < 4; ++shift) {

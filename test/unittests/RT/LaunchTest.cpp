@@ -68,7 +68,7 @@ TEST_F(LaunchTest, EmptyGridsRunNothing) {
   Module module(makePackage());
   expectLaunch(module, Tensors(0, 100));
   EXPECT_EQ(fakecuda::getLaunches().size(), 0u);
-  // T = 0: only the launch that doesn't go over T.
+  // T = 0: only the launch whose grid doesn't depend on T.
   expectLaunch(module, Tensors(2, 0));
   ASSERT_EQ(fakecuda::getLaunches().size(), 1u);
   EXPECT_EQ(fakecuda::getLaunches()[0].kernel, "scale");
@@ -120,7 +120,7 @@ TEST_F(LaunchTest, LaunchesClusters) {
               HasSubstr("a grid of 3 blocks that clusters of 2 don't divide"));
 }
 
-// 65535 blocks are the most that a device takes along the last axis.
+// A device takes at most 65535 blocks along the last axis.
 TEST_F(LaunchTest, LaunchesMoreBlocksInParts) {
   Package package = makePackage();
   const std::string map = ".b8 map[128]";
@@ -158,7 +158,7 @@ TEST_F(LaunchTest, DependentLaunchesFollowTheirOwn) {
   package.variants[0].targets[0].plan.launches[1].isDependent = true;
   Module module(package);
   expectLaunch(module, Tensors(2, 64));
-  // T = 0: what is in front of it is someone else's.
+  // T = 0: the kernel before it belongs to another owner.
   expectLaunch(module, Tensors(2, 0));
   const auto &launches = fakecuda::getLaunches();
   ASSERT_EQ(launches.size(), 3u);
@@ -279,7 +279,7 @@ TEST_F(LaunchTest, TellsWhatTheDriverSays) {
             "launching kernel 'fill': CUDA_ERROR_INVALID_VALUE (of the fake "
             "driver)");
   expectLaunch(module, Tensors(1, 1000));
-  // Half as much again doesn't fit, but what is needed does.
+  // One and a half times the size doesn't fit, but the needed size does.
   fakecuda::failCall("cuMemAlloc_v2", driver::results::outOfMemory);
   expectLaunch(module, Tensors(1, 1100));
   fakecuda::failCall("cuMemAlloc_v2", 999);
@@ -295,8 +295,8 @@ static double getSeconds() {
          1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// A kernel's share of a launch, with what the fake driver takes for recording
-// it, costs at most 5 µs of the host.
+// A kernel's share of a launch costs at most 5 µs on the host, including the
+// fake driver's recording.
 TEST_F(LaunchTest, IsCheap) {
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)

@@ -17,7 +17,8 @@ static std::string failLoad(const Package &package, nsacc_rt_status status,
   return nsacc_rt_message();
 }
 
-/// Exits with 0 if the driver is refused at first and taken when it is newer.
+/// Exits with 0 if the driver is refused at first and accepted when it is
+/// newer.
 [[noreturn]] static void openOldDriver() {
   int count = 0;
   fakecuda::setVersion(11080);
@@ -30,7 +31,7 @@ static std::string failLoad(const Package &package, nsacc_rt_status status,
            : 1);
 }
 
-// In a process of its own, which hasn't opened the driver yet.
+// In a separate process, which hasn't opened the driver yet.
 TEST_F(LoadTest, ADriverCanBeTooOld) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(openOldDriver(), ::testing::ExitedWithCode(0),
@@ -84,7 +85,7 @@ TEST_F(LoadTest, ChoosesTheCodeForTheDevice) {
   EXPECT_STREQ(nsacc_rt_target(hopper), "sm_90a");
   EXPECT_STREQ(nsacc_rt_target(ampere), "sm_80");
   EXPECT_EQ(nsacc_rt_module_device(ampere), 1);
-  // PTX goes to later devices, machine code doesn't.
+  // PTX runs on later devices, machine code doesn't.
   package.variants[0].targets.pop_back();
   package.images[1].cubin = fakecuda::makeMachineCode(package.images[1].ptx);
   fakecuda::reset();

@@ -1,4 +1,4 @@
-//===- MachineCodeTest.cpp - What can be told of a kernel's code ----------===//
+//===- MachineCodeTest.cpp - Inspection of a kernel's code ----------------===//
 
 #include "MachineCode.h"
 #include "FakeCUDA.h"

@@ -1,7 +1,7 @@
-//===- MeasureTest.cpp - How long launches take ---------------------------===//
+//===- MeasureTest.cpp - Times of launches --------------------------------===//
 //
 // On the fake's clock a kernel takes 1 ms, so that a launch of makePackage's
-// kernels takes 2, and emptying the cache 100.
+// kernels takes 2 ms, and emptying the cache takes 100 ms.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,7 +45,7 @@ protected:
         << nsacc_rt_message();
     return times;
   }
-  /// What measuring says is wrong.
+  /// The error message of measuring.
   static std::string fail(nsacc_rt_module *module, const Options &options,
                           nsacc_rt_status status = NSACC_RT_INVALID) {
     std::vector<double> times;
@@ -83,7 +83,7 @@ TEST_F(MeasureTest, EmptyingTheCacheIsNotTimed) {
   EXPECT_THAT(
       expectTimes(module, {.runs = 3, .launches = 1, .flushBytes = 4096}),
       Each(2.0));
-  // And one of the counter.
+  // And one for the counter.
   EXPECT_EQ(fakecuda::countCalls("cuMemsetD32Async"), 3u + 1);
 }
 
@@ -108,8 +108,8 @@ TEST_F(MeasureTest, GraphsHaveDependentLaunches) {
     EXPECT_EQ(launch.isDependent, launch.kernel == "scale");
 }
 
-// Streams and graphs that users have keep their memory until the module goes,
-// or longer; those of a measurement don't.
+// Users' streams and graphs keep their memory until the module is unloaded, or
+// longer; a measurement's don't.
 TEST_F(MeasureTest, NothingStays) {
   Module module(makePackage());
   expectLaunch(module, Tensors(1, 64));
@@ -207,7 +207,7 @@ TEST_F(MeasureTest, TheCacheCanTakeTooMuchMemory) {
               HasSubstr("allocating 2199023255552 bytes to empty the cache"));
 }
 
-/// As a kernel does that fails: @scale's parameter is its record.
+/// Reports a failure, as a kernel does: @scale's parameter is its record.
 static void failKernel(const fakecuda::Launch &launch) {
   if (launch.kernel != "scale")
     return;
@@ -227,7 +227,7 @@ TEST_F(MeasureTest, ErrorsOfTheProgramAreTold) {
   EXPECT_EQ(nsacc_rt_check(module, nullptr), NSACC_RT_OK) << "told once";
 }
 
-// As where a result is an input, too.
+// An example is a result that is an input, too.
 TEST_F(MeasureTest, LaterErrorsOfTheProgramAreTold) {
   Module module(makePackage());
   for (unsigned first : {2, 3, 4, 5, 6})
@@ -272,7 +272,7 @@ TEST_F(MeasureTest, OldDriversLackFunctions) {
                             "nsacc_rt_measure needs: update it");
 }
 
-/// Whatever fails, whenever: it is told, and all is given back.
+/// Any error at any time is reported, and everything is released.
 TEST_F(MeasureTest, ErrorsOfTheDriverLeakNothing) {
   constexpr driver::Result launchFailed = 719;
   Options options = {.runs = 2, .launches = 1, .flushBytes = 64, .graph = 1};
@@ -287,7 +287,7 @@ TEST_F(MeasureTest, ErrorsOfTheDriverLeakNothing) {
     fakecuda::reset();
     expectTimes(module, options);
     unsigned calls = fakecuda::countCalls(symbol);
-    // The last wait is for whatever an error left on the stream.
+    // The last wait is for work that an error left on the stream.
     calls -= symbol == std::string("cuStreamSynchronize");
     EXPECT_GT(calls, 0u) << symbol;
     for (unsigned after = 0; after < calls; ++after) {

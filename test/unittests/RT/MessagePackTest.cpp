@@ -1,4 +1,4 @@
-//===- MessagePackTest.cpp - What is read of MessagePack ------------------===//
+//===- MessagePackTest.cpp - Reading MessagePack --------------------------===//
 
 #include "MessagePack.h"
 #include <bit>
@@ -16,14 +16,14 @@ static std::string write(const Json &json) {
   return bytes;
 }
 
-/// As text, in which binaries are numbers.
+/// The value as text, in which binaries are numbers.
 static std::string read(const std::string &bytes, unsigned maxNesting = 16) {
   auto json = readMessagePack(bytes, maxNesting);
   return json ? json->dump() : "nothing";
 }
 
-/// Each way that MessagePack has for a value, by the sizes and numbers around
-/// where the ways end.
+/// Values in each of MessagePack's encodings, with sizes and numbers around the
+/// encodings' limits.
 static std::vector<Json> makeValues() {
   std::vector<Json> values = {nullptr, true, false, 0.5, 1e300, -1e-300};
   for (int64_t edge :
@@ -76,7 +76,7 @@ TEST(MessagePackTest, RefusesWhatIsCutShort) {
 
 TEST(MessagePackTest, RefusesOtherKeysAndKinds) {
   EXPECT_EQ(read("\x81\xa1x\x07"), R"({"x":7})");
-  EXPECT_EQ(read("\x82\xa1x\x07\xa1x\x07"), "nothing"); // twice
+  EXPECT_EQ(read("\x82\xa1x\x07\xa1x\x07"), "nothing"); // a repeated key
   EXPECT_EQ(read("\x81\x07\x07"), "nothing");
   for (const char *other : {"\xc1", "\xc7\x01\x01x", "\xc8\x01\x01\x01x",
                             "\xd4\x01x", "\xd5\x01xx"})
@@ -101,13 +101,13 @@ TEST(MessagePackTest, NestingFarAboveTheBound) {
   }
 }
 
-/// Bytes as they stand, zeros too.
+/// A string of these bytes, including zeros.
 template <size_t N> static std::string literal(const char (&bytes)[N]) {
   return std::string(bytes, N - 1);
 }
 
-// A text, binary or type of others that has as many bytes as can be told, and
-// a list or map that has as many elements.
+// Texts, binaries and extension types with the largest possible number of
+// bytes, and lists and maps with the largest number of elements.
 TEST(MessagePackTest, RefusesWhatIsLargerThanTheBytes) {
   for (const char *kind : {"\xdb", "\xc6", "\xc9", "\xdd", "\xdf"})
     for (const char *count : {"\xff\xff\xff\xff", "\xff\xff\xff\xfe",
@@ -117,13 +117,13 @@ TEST(MessagePackTest, RefusesWhatIsLargerThanTheBytes) {
         EXPECT_EQ(read(bytes), "nothing");
         EXPECT_EQ(read("\x91" + bytes), "nothing");
         EXPECT_EQ(read("\x81\xa1x" + bytes), "nothing");
-        EXPECT_EQ(read("\x81" + bytes), "nothing"); // a key
+        EXPECT_EQ(read("\x81" + bytes), "nothing"); // as a key
       }
   EXPECT_EQ(read(literal("\xdc\x00\x02\x01")), "nothing");
   EXPECT_EQ(read(literal("\xdc\x00\x02\x01\x01")), "[1,1]");
 }
 
-/// How much memory the process may have beyond what it has, while this lives.
+/// Limits the process's additional memory while it lives.
 class MemoryBound {
 public:
   explicit MemoryBound(size_t bytes) {
@@ -140,8 +140,8 @@ private:
   rlimit before;
 };
 
-// Each of 16 lists within each other says that it has as many elements as
-// there are bytes, or more.
+// Each of 16 nested lists claims to have as many elements as there are bytes,
+// or more.
 TEST(MessagePackTest, ElementsThatAreNotThereTakeNoMemory) {
   for (const char *count : {"\xff\xff\xff\xff", "\x01\x01\x01\x01"})
     for (const char *open : {"\xdd", "\xdf"}) {
@@ -162,14 +162,14 @@ TEST(MessagePackTest, KeysAreTexts) {
         literal("\xca\x00\x00\x00\x00"), literal("\xc4\x01x"), literal("\x90"),
         literal("\x80"), literal("\x91\xa1x"), literal("\xd4\x01x")})
     EXPECT_EQ(read("\x81" + key + "\x07"), "nothing");
-  // A map within a map has keys of its own; what comes behind it has not.
+  // A nested map has separate keys, which don't count for later ones.
   EXPECT_EQ(read("\x82\xa1x\x81\xa1x\x07\xa1y\x07"), R"({"x":{"x":7},"y":7})");
   EXPECT_EQ(read("\x82\xa1x\x81\xa1x\x07\xa1x\x07"), "nothing");
   EXPECT_EQ(read("\x82\xa1x\x91\xa1x\x07\x07"), "nothing");
 }
 
 TEST(MessagePackTest, RefusesTypesOfOthers) {
-  // Timestamps of 32, 64 and 96 bits among them.
+  // Includes timestamps of 32, 64 and 96 bits.
   for (size_t size : {1, 2, 4, 8, 16}) {
     char kind = static_cast<char>(0xd4 + std::countr_zero(size));
     EXPECT_EQ(read(kind + std::string("\xff") + std::string(size, 'x')),
@@ -182,7 +182,7 @@ TEST(MessagePackTest, RefusesTypesOfOthers) {
   EXPECT_EQ(read("\x92\x07\xd4\x01x"), "nothing");
 }
 
-// That they are UTF-8 is another's to see.
+// Whether they are UTF-8 is checked elsewhere.
 TEST(MessagePackTest, TextsAreAnyBytes) {
   auto text = readMessagePack(literal("\xa3\xff\x00\xc0"), 0);
   ASSERT_TRUE(text);

@@ -28,7 +28,7 @@ TEST(PackageTest, RefusesWhatIsNoPackage) {
               HasSubstr("cut short"));
 }
 
-// Both versions are named, and what to do: docs/Package.md.
+// The message has both versions, and advice: docs/Package.md.
 TEST(PackageTest, RefusesOtherVersions) {
   auto failVersion = [](char version) {
     std::string bytes = writePackage(makePackage());
@@ -121,7 +121,7 @@ TEST(PackageTest, RefusesIndicesOfNothing) {
 }
 
 #if defined(__x86_64__)
-/// With an image of a GPU that no launch of the host names.
+/// A package with a GPU's image that no launch of the host uses.
 static Package makeHostPackageWith(std::string ptx) {
   Package package = makeHostPackage();
   package.images.emplace_back().ptx = std::move(ptx);
@@ -134,7 +134,7 @@ TEST(PackageTest, TheHostTakesNoCodeOfGPUs) {
   Package read = readPackage(bytes.data(), bytes.size(), CodeFor::Host);
   EXPECT_EQ(read.images[1].ptx, "");
   EXPECT_EQ(read.images[0].host.bytes, package.images[0].host.bytes);
-  // It is checked all the same.
+  // The image is checked all the same.
   for (const std::string &wrong :
        {std::string("a\0b", 3), std::string("\xff")}) {
     bytes = writePackage(makeHostPackageWith(wrong));
@@ -143,8 +143,8 @@ TEST(PackageTest, TheHostTakesNoCodeOfGPUs) {
   }
 }
 
-// What the host has no use for costs it little more than the checksum: byte by
-// byte it was a second for these.
+// Unused code of GPUs costs little more than its checksum: reading it byte by
+// byte took a second here.
 TEST(PackageTest, TheHostLoadsQuickly) {
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)

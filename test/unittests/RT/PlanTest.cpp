@@ -1,4 +1,4 @@
-//===- PlanTest.cpp - What plans compute ----------------------------------===//
+//===- PlanTest.cpp - Numbers of plans ------------------------------------===//
 
 #include "nsacc/RT/Plan.h"
 #include <gmock/gmock.h>
@@ -7,7 +7,7 @@
 using namespace nsacc::rt;
 using Kind = Step::Kind;
 
-/// The last of a plan's numbers, or what is wrong.
+/// The last of a plan's numbers, or the error.
 static std::string compute(const std::vector<Step> &steps) {
   Plan plan;
   plan.steps = steps;

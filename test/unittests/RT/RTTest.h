@@ -38,12 +38,12 @@ class RTTest : public ::testing::Test {
 protected:
   void SetUp() override;
   void TearDown() override;
-  /// What is allocated now may stay until the process ends.
+  /// Memory that is allocated now may stay until the process ends.
   void expectKept();
 
   static void expectLaunch(nsacc_rt_module *module, const Tensors &tensors,
                            nsacc_rt_stream stream = nullptr);
-  /// What the launch says is wrong.
+  /// The error message of the launch.
   static std::string failLaunch(nsacc_rt_module *module, const Tensors &tensors,
                                 nsacc_rt_status status = NSACC_RT_INVALID);
 

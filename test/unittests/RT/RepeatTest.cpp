@@ -10,8 +10,8 @@ using Kind = Step::Kind;
 
 using RepeatTest = RTTest;
 
-/// Both launches once for each batch row, and @fill with its number in the
-/// place of T.
+/// Both launches repeat for each batch row, and @fill gets the iteration's
+/// number instead of T.
 static Package makeRepeats() {
   Package package = makePackage();
   Plan &plan = package.variants[0].targets[0].plan;
@@ -20,14 +20,14 @@ static Package makeRepeats() {
   plan.repeats = {{0, 1, 0}};
   plan.launches[0].arguments[2].index = 7;
   plan.launches[1].grid[1] = 8;
-  // The counter's points are more each time.
+  // The counter's number of points grows each time.
   plan.launches[1].extra.erase(plan.launches[1].extra.begin());
   plan.launches[1].arguments.push_back({false, 8, 8});
   plan.workspaces[1].first = 0;
   return package;
 }
 
-/// Launches, each with the last of the numbers.
+/// Launches, each with its last number.
 static std::vector<std::pair<size_t, int64_t>>
 visit(const Plan &plan, const std::vector<int64_t> &sizes) {
   std::vector<int64_t> numbers;
@@ -152,7 +152,7 @@ TEST_F(RepeatTest, DamagedOnesAreRefused) {
               HasSubstr("a repeat from launch 1 to 0"));
   EXPECT_THAT(failPlan([](Plan &plan) { plan.repeats.push_back({1, 1, 0}); }),
               HasSubstr("a repeat from launch 1 to 1, behind one to launch 1"));
-  // What is another number each time is of the repeat's launches alone.
+  // A number that changes each time may only be used in the repeat.
   EXPECT_THAT(failPlan([](Plan &plan) { plan.repeats[0].count = 7; }),
               HasSubstr("number 7 is of repeat 0 and is used outside of it"));
   EXPECT_THAT(failPlan([](Plan &plan) { plan.workspaces[0].sizes[1] = 8; }),

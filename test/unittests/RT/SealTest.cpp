@@ -1,5 +1,4 @@
-//===- SealTest.cpp - Code runs with what it was made for, and nothing else
-//===//
+//===- SealTest.cpp - Code runs only with its plan ------------------------===//
 
 #include "Digest.h"
 #include "PackageFile.h"
@@ -17,7 +16,7 @@ static OrderedJson readBody(const Package &package) {
   return OrderedJson::from_msgpack(body.begin(), body.end());
 }
 
-/// The file with a right checksum.
+/// The file with a correct checksum.
 static std::string seal(const OrderedJson &json) {
   std::string bytes;
   OrderedJson::to_msgpack(json, nlohmann::detail::output_adapter<char>(bytes));
@@ -41,7 +40,7 @@ static Package makeAll() {
   return package;
 }
 
-/// Where numbers, texts and booleans are, but for code and seals.
+/// Paths of numbers, texts and booleans, except code and seals.
 static void collect(const OrderedJson &json, const Pointer &at,
                     std::vector<Pointer> &leaves) {
   if (json.is_object())
@@ -65,8 +64,8 @@ static OrderedJson makeOther(const OrderedJson &json, int64_t by) {
   return text.empty() ? "x" : text + text.back();
 }
 
-// Every number of a plan matters to its code, also one that is as good an index
-// or size as the right one.
+// Every number of a plan matters to its code, even if another number is a valid
+// index or size, too.
 TEST(SealTest, NoFieldMayDiffer) {
   OrderedJson json = readBody(makeAll());
   std::vector<Pointer> leaves;
@@ -109,7 +108,7 @@ TEST(SealTest, KernelsAreCode) {
 }
 #endif
 
-// Python and JSON can't have others.
+// Python and JSON can't represent other texts.
 TEST(SealTest, TextsAreUTF8) {
   auto fail = [](const std::string &text) {
     Package package = makePackage();
@@ -134,8 +133,8 @@ static std::string toHex(const std::string &bytes) {
   return text;
 }
 
-// The examples of FIPS 180-4, and lengths around where padding needs a block
-// more.
+// The examples of FIPS 180-4, and lengths around the one at which padding needs
+// another block.
 TEST(SealTest, DigestsAreThoseOfTheStandard) {
   EXPECT_EQ(toHex(computeDigest("")),
             "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");

@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 
 namespace {
 
-/// What a header of makePackage's kernel expects.
+/// The signature that a header of makePackage's kernel expects.
 struct Expected {
   nsacc_rt_parameter parameters[2] = {{"q", NSACC_DTYPE_BF16, 3, 0},
                                       {"o", NSACC_DTYPE_F32, 3, 1}};
@@ -32,7 +32,7 @@ protected:
   }
 };
 
-/// A file that goes when the test ends.
+/// A file that is removed when the test ends.
 class File {
 public:
   explicit File(const std::string &bytes)
@@ -52,7 +52,7 @@ TEST_F(SignatureTest, ThePackageOfTheHeader) {
   Module module(makePackage());
   Expected expected;
   EXPECT_EQ(nsacc_rt_match(module, &expected.signature), NSACC_RT_OK);
-  // What one of both leaves open is for launches to check.
+  // Launches check sizes that either side leaves open.
   expected.sizes[0] = 7;
   expected.sizes[2] = -1;
   EXPECT_EQ(nsacc_rt_match(module, &expected.signature), NSACC_RT_OK);
@@ -134,12 +134,12 @@ TEST_F(SignatureTest, RefusesFiles) {
   EXPECT_STREQ(nsacc_rt_message(), "can't read '/': Is a directory");
 }
 
-// A reader that waits for the end would take all memory.
+// A reader that waits for the end would use up all memory.
 TEST_F(SignatureTest, RefusesFilesWithoutAnEnd) {
   nsacc_rt_module *module = nullptr;
   EXPECT_EQ(nsacc_rt_load_file("/dev/zero", 0, &module), NSACC_RT_PACKAGE);
   EXPECT_THAT(nsacc_rt_message(), HasSubstr("'/dev/zero': not a package"));
-  // The writer hears that nobody reads from what it writes to.
+  // Without this, writing to a closed pipe would end the process.
   auto before = std::signal(SIGPIPE, SIG_IGN);
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);

@@ -35,7 +35,7 @@ TEST_F(TensorMapTest, DescribesTheBuffer) {
   EXPECT_EQ(map.swizzle, 3u); // 128 bytes
 }
 
-// 32 rows, one every 4: a box reaches over 125. A map without steps takes each.
+// 32 rows, one every 4: a box spans 125. A map without steps takes every row.
 TEST_F(TensorMapTest, TakesEverySoManyRows) {
   Package package = makePackage();
   TensorMap &map = package.variants[0].targets[0].plan.launches[0].extra[0].map;
@@ -64,7 +64,7 @@ TEST_F(TensorMapTest, HasTheKernelsOrder) {
   int64_t shape[] = {100, 3, 64};
   tensors.tensors[1].shape = shape;
   for (bool isStrided : {false, true}) {
-    // Without strides, rows lie behind each other as the caller counts.
+    // Without strides, rows are consecutive in the caller's order.
     int64_t strides[] = {256, 64, 1};
     tensors.tensors[1].strides = isStrided ? strides : nullptr;
     expectLaunch(module, tensors);
@@ -94,7 +94,7 @@ TEST_F(TensorMapTest, AreKept) {
   tensors.tensors[1].data = reinterpret_cast<void *>(0x30000);
   expectLaunch(module, tensors);
   EXPECT_EQ(getMap(6).address, 0x30000u);
-  // More buffers than are kept.
+  // More buffers than the cache holds.
   for (uint64_t i = 0; i < 600; ++i) {
     tensors.tensors[1].data = reinterpret_cast<void *>(0x40000 + 256 * i);
     expectLaunch(module, tensors);
@@ -128,7 +128,7 @@ TEST_F(TensorMapTest, StridesOfSingleElementsDontMatter) {
   EXPECT_EQ(getMap(0).strides[0], 256u);
 }
 
-// A key tensor without keys: its map has no element that is used.
+// A key tensor without keys: no element of its map is used.
 TEST_F(TensorMapTest, CanBeOfNothing) {
   Package package = makePackage();
   package.variants[0].targets[0].plan.launches[0].grid[0] = 4;

@@ -1,4 +1,4 @@
-//===- VariantTest.cpp - Code for some sizes each -------------------------===//
+//===- VariantTest.cpp - Code for different sizes -------------------------===//
 
 #include "RTTest.h"
 #include "nsacc-rt/failures.h"
@@ -57,7 +57,7 @@ TEST_F(VariantTest, AreCompiledWhenTheyAreNeeded) {
   EXPECT_EQ(fakecuda::countAllocationsAndWaits(), 0u);
 }
 
-// Nothing has to be known of a call to know its code.
+// The code is known before any call.
 TEST_F(VariantTest, WithoutGuardsAreCompiledAtOnce) {
   Package package = makeVariants();
   package.variants[0].guards.clear();
@@ -79,7 +79,7 @@ TEST_F(VariantTest, AreUnloaded) {
   EXPECT_EQ(fakecuda::countCalls("cuModuleUnload"), 0u);
 }
 
-/// Takes the sizes that a guard says alone.
+/// A variant for the sizes that a guard describes.
 static Variant makeVariant(Step::Kind kind, bool isConstantFirst, int64_t value,
                            const Package &package) {
   uint32_t first = isConstantFirst ? 1 : 0;
@@ -104,7 +104,7 @@ TEST_F(VariantTest, TellWhyNoneIsForTheSizes) {
   EXPECT_THAT(failLaunch(more, Tensors(1, 2000)),
               HasSubstr("; guard 3000 (found 2000); guard 3001 (found 2000); "
                         "and 1 more: compile it"));
-  // Of one that is for less than another, nothing is new.
+  // A variant for fewer calls than an earlier one changes nothing.
   Package within = makeVariants();
   within.variants.insert(within.variants.begin(), within.variants[0]);
   within.variants[0].steps.push_back({Step::Kind::Equal, 0, {0, 1}});
@@ -160,7 +160,7 @@ TEST_F(VariantTest, TellWhatIsWrongWhenTheyAreNeeded) {
               "launch passes 11");
 }
 
-// Code for another device is as if it weren't there.
+// Code for another device is ignored.
 TEST_F(VariantTest, AreOfTheDevice) {
   Package package = makeVariants();
   package.variants[0].targets[0].architecture = "sm_100a";
@@ -178,7 +178,7 @@ TEST_F(VariantTest, AreOfTheDevice) {
               HasSubstr("has code for sm_100a; this device is sm_90"));
 }
 
-// What variants share is compiled once.
+// Shared images are compiled once.
 TEST_F(VariantTest, ShareImages) {
   Package package = makeVariants();
   package.variants[1].targets = package.variants[0].targets;
@@ -188,7 +188,7 @@ TEST_F(VariantTest, ShareImages) {
   EXPECT_EQ(fakecuda::countCalls("cuModuleLoadDataEx"), 1u);
   EXPECT_THAT(getKernels(),
               ::testing::ElementsAre("fill", "scale", "fill", "scale"));
-  // Both launches of a kernel have room, whichever came first.
+  // Both launches of a kernel have enough shared memory, in either order.
   package.variants[1].targets[0].plan.launches[1].sharedBytes = 1024;
   Module both(package);
   expectLaunch(both, Tensors(1, 64));
@@ -196,7 +196,7 @@ TEST_F(VariantTest, ShareImages) {
   expectLaunch(both, Tensors(1, 64));
 }
 
-// An image that fails doesn't take those with it that didn't.
+// An image that fails doesn't affect others.
 TEST_F(VariantTest, KeepTheImagesThatLoad) {
   Package package = makePackage();
   package.images.push_back({"nonsense", "", {}});
@@ -213,8 +213,8 @@ TEST_F(VariantTest, KeepTheImagesThatLoad) {
     EXPECT_EQ(fakecuda::countCalls("cuModuleLoadDataEx"), 0u);
   }
   EXPECT_EQ(fakecuda::countCalls("cuModuleUnload"), 1u);
-  // Without guards, errors come when the package is loaded, which has no module
-  // then.
+  // Without guards, errors occur when the package is loaded; then there is no
+  // module.
   package.variants.pop_back();
   package.variants[0].guards.clear();
   fakecuda::reset();
@@ -256,7 +256,7 @@ TEST_F(VariantTest, MayCoverEachOther) {
   EXPECT_FALSE(covers(atLeast64, atMost64));
   EXPECT_FALSE(covers(isnt64, below64)) << "is seen by equal guards alone";
   EXPECT_TRUE(covers(atMost64, none)) << "no call fits it";
-  // Numbers are the same, whichever steps compute them.
+  // Numbers are equal even if different steps compute them.
   Package variants = makeVariants();
   EXPECT_FALSE(covers(variants.variants[0], variants.variants[1]));
   Variant both = variants.variants[1];
@@ -272,10 +272,10 @@ TEST_F(VariantTest, AreShadowed) {
   EXPECT_EQ(findShadowed(package), Pairs());
   package.variants.push_back(package.variants[0]);
   EXPECT_EQ(findShadowed(package), (Pairs{{2, 0}}));
-  // On other devices, that one runs.
+  // On other devices, that variant runs.
   package.variants[2].targets[0].architecture = "sm_80";
   EXPECT_EQ(findShadowed(package), Pairs());
-  // Machine code alone may not run where PTX does.
+  // Machine code alone may not run on all devices that run PTX.
   package.variants[2].targets[0].architecture = "sm_90a";
   package.images.push_back({"", "machine code", {}});
   package.variants[0].targets[0].plan.launches[0].image = 2;
@@ -311,7 +311,7 @@ TEST_F(VariantTest, MayBeNeededFirstInACapture) {
     expectLaunch(module, Tensors(1, 65), stream);
     EXPECT_TRUE(fakecuda::endCapture(stream));
   }
-  // Graphs may still run them.
+  // Graphs may still run these kernels.
   EXPECT_EQ(fakecuda::countCalls("cuModuleUnload"), 0u);
   fakecuda::destroyStream(stream);
   expectKept();

@@ -18,7 +18,7 @@ using ::testing::Not;
 
 namespace {
 
-/// Notes the threads that ran programs, and the programs.
+/// Records the threads that ran programs, and the programs.
 struct Record {
   Work makeWork(int64_t total, std::optional<int64_t> nanoseconds,
                 std::chrono::milliseconds each = {}) {
@@ -37,7 +37,7 @@ struct Record {
     return work;
   }
 
-  /// Takes so much of the thread's own time.
+  /// Uses that much of the thread's processor time.
   static void spin(std::chrono::nanoseconds time) {
     auto get = [] {
       timespec now;
@@ -91,7 +91,7 @@ TEST(Workers, TheCallerHandsOverWhatTakesLongerThanWasKnown) {
   EXPECT_THAT(record.threads, Contains(std::this_thread::get_id()));
   EXPECT_GT(record.threads.size(), 1u);
   EXPECT_EQ(record.calls.size(), 64u);
-  // Most of it, as other threads did most.
+  // The time of all threads: others did most of the work.
   ASSERT_TRUE(taken);
   EXPECT_GE(*taken, 40'000'000);
 }

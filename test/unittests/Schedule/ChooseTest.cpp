@@ -1,4 +1,4 @@
-//===- ChooseTest.cpp - Which schedules ops get ---------------------------===//
+//===- ChooseTest.cpp - Schedules that ops get ----------------------------===//
 
 #include "nsacc/Schedule/Choose.h"
 #include "mlir/IR/MLIRContext.h"
@@ -192,7 +192,7 @@ TEST_F(Choose, ManyAttentionsHaveProgramsOfTheirOwnOnTheCPU) {
               HasSubstr("more than 16 attentions"));
 }
 
-/// Each row: what readers make of `cmp`, and whether a call can be cut.
+/// Each row: the readers of `cmp`, and whether a call can be cut.
 TEST_F(Choose, ResultsOfWhichReadersHaveTheirTokensStandInChunks) {
   constexpr const char *start = R"(
 kernel g(q: [B, T, H, D], k: [B, T, H, D], p: i32[B, T, H, 4]) -> )",

@@ -1,4 +1,4 @@
-//===- SettingsTest.cpp - What a user sets of schedules -------------------===//
+//===- SettingsTest.cpp - Schedule fields that a user sets ----------------===//
 
 #include "nsacc/Schedule/Settings.h"
 #include "llvm/Support/MemoryBuffer.h"

@@ -58,7 +58,7 @@ TEST_F(SignatureTest, NamesTypesAndParametersComeFromTheProgram) {
   EXPECT_FALSE(signature.marksHeads);
 }
 
-// Callers know the order that the program declares.
+// Callers see the order that the program declares.
 TEST_F(SignatureTest, DimensionsStandAsDeclared) {
   Signature signature = parse(R"(
     nsa.kernel @copy(%x: !nsa.tensor<[B, T, H, 8], f16> {nsa.name = "x", nsa.order = array<i64: 2, 0, 1, 3>},

@@ -15,7 +15,7 @@ class CrashHandlerDeathTest : public testing::Test {
 protected:
   void SetUp() override {
     ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("nsacc-test", folder));
-    // A folder that isn't there yet.
+    // A folder that doesn't exist yet.
     folder += "/crashes";
     setenv("NSACC_CRASH_DIR", folder.c_str(), 1);
   }

@@ -1,4 +1,4 @@
-//===- DiskCacheTest.cpp - Results that processes share by files ----------===//
+//===- DiskCacheTest.cpp - Results in files, shared by processes ----------===//
 
 #include "nsacc/Support/DiskCache.h"
 #include "llvm/ADT/SmallString.h"
@@ -90,7 +90,7 @@ TEST_F(DiskCacheTest, ModesReadOrWrite) {
   EXPECT_EQ(open(CacheMode::Require).find("key"), kValue);
 }
 
-/// Every byte of a file matters, and every length.
+/// Changes every byte of a file, and tries every shorter length.
 TEST_F(DiskCacheTest, DamagedFilesAreMissesAndReplaced) {
   open().store("key", kValue);
   std::string path = open().getPath("key"), whole = read(path);
@@ -115,7 +115,7 @@ TEST_F(DiskCacheTest, DamagedFilesAreMissesAndReplaced) {
   EXPECT_EQ(list().front().key, "key");
 }
 
-/// As a copy under another name would be.
+/// A copy of a file under another key's name.
 TEST_F(DiskCacheTest, FilesOfOtherKeysAreMisses) {
   open().store("key", kValue);
   write(open().getPath("other"), read(open().getPath("key")));
@@ -145,7 +145,7 @@ TEST_F(DiskCacheTest, FoldersThatCannotBeWrittenAreToldOnce) {
                              "' can't be read: Not a directory");
 }
 
-/// A limit on the size of files stands for a full disk.
+/// A limit on the size of files simulates a full disk.
 TEST_F(DiskCacheTest, AFullDiskLeavesNothingBehind) {
   open().store("key", kValue);
   rlimit old, limit;
@@ -168,7 +168,7 @@ TEST_F(DiskCacheTest, WhatWasNotUsedForLongestGoesFirst) {
   std::string value(10'000, 'x');
   for (const char *key : {"a", "b", "c"})
     open().store(key, value);
-  // Seconds apart, as file systems may count them.
+  // Seconds apart, as file systems may have times in seconds.
   auto now = std::chrono::time_point_cast<std::chrono::nanoseconds>(
       std::chrono::system_clock::now());
   for (auto [key, age] : {std::pair("a", 300), {"b", 200}, {"c", 100}}) {
@@ -210,7 +210,7 @@ TEST_F(DiskCacheTest, WritersMayMeet) {
   EXPECT_TRUE(warnings.empty());
 }
 
-// A young file may be one that another process is writing.
+// Another process may still be writing a young file.
 TEST_F(DiskCacheTest, WhatKilledWritersLeftGoes) {
   ASSERT_FALSE(fs::create_directories(options.folder));
   std::string old = options.folder + "/llvmcache-1.tmp",

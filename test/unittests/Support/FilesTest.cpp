@@ -1,4 +1,4 @@
-//===- FilesTest.cpp - Files that readers see whole -----------------------===//
+//===- FilesTest.cpp - Files that readers see complete --------------------===//
 
 #include "nsacc/Support/Files.h"
 #include "ProcessState.h"

@@ -1,4 +1,4 @@
-//===- JSONTest.cpp - JSON that others wrote ------------------------------===//
+//===- JSONTest.cpp - JSON of other programs ------------------------------===//
 
 #include "nsacc/Support/JSON.h"
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ TEST(JSON, ReadsWhatTheParserReads) {
                            "{\"a\": \"a\", \"b\": \"a\"}", "\"\\\"[\""})
     EXPECT_EQ(fail(text), "read") << text;
   EXPECT_EQ(fail(repeat("[", 64) + repeat("]", 64)), "read");
-  // Brackets of texts, and of what was closed.
+  // Brackets in texts, and brackets that were closed.
   EXPECT_EQ(fail("\"" + repeat("[", 1000) + "\""), "read");
   EXPECT_EQ(fail("[" + repeat("[],", 1000) + "[]]"), "read");
 }
@@ -36,7 +36,7 @@ TEST(JSON, IsAsWrongAsTheParserSays) {
     EXPECT_NE(fail(text), "read") << text;
 }
 
-// The parser calls itself for each level: these would end the process.
+// The parser recurses for each level: these texts would end the process.
 TEST(JSON, NestingIsBounded) {
   for (size_t depth : {65u, 100000u, 10000000u})
     for (const char *level : {"[", "{\"a\":", "[{\"a\": ", " [\n"})

@@ -1,4 +1,4 @@
-//===- ProcessState.h - What a library leaves as it found it ----*- C++ -*-===//
+//===- ProcessState.h - Process state that a library keeps ------*- C++ -*-===//
 
 #ifndef NSACC_TEST_UNITTESTS_SUPPORT_PROCESSSTATE_H
 #define NSACC_TEST_UNITTESTS_SUPPORT_PROCESSSTATE_H
@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 /// The host's handlers of all signals, its three timers, and the calling
-/// thread's mask. The alarm comes every few milliseconds and interrupts calls
-/// of the system. What was there before comes back at the end.
+/// thread's mask. The alarm arrives every few milliseconds and interrupts
+/// system calls. The destructor restores the earlier state.
 class ProcessState {
 public:
   ProcessState() {
@@ -44,12 +44,12 @@ public:
   ProcessState(const ProcessState &) = delete;
   ProcessState &operator=(const ProcessState &) = delete;
 
-  /// Fails where something is no longer what this made of it.
+  /// Fails if the state has been changed.
   void expectUnchanged() const {
     for (int signal = 1; signal < count; ++signal) {
       struct sigaction now = {};
       if (::sigaction(signal, nullptr, &now) != 0)
-        continue; // of the C library
+        continue; // reserved by the C library
       EXPECT_EQ(now.sa_handler, own[signal].sa_handler) << "signal " << signal;
       EXPECT_EQ(now.sa_flags, own[signal].sa_flags) << "signal " << signal;
       EXPECT_EQ(std::memcmp(&now.sa_mask, &own[signal].sa_mask, maskBytes), 0)
@@ -64,7 +64,7 @@ public:
       EXPECT_GT(now.it_value.tv_sec, 900) << "timer " << timer;
       EXPECT_EQ(now.it_interval.tv_sec, 1000) << "timer " << timer;
     }
-    // The alarm goes on coming.
+    // The alarm continues to arrive.
     int last = arrived;
     for (int wait = 0; wait < 1000 && arrived == last; ++wait)
       ::usleep(5000);
@@ -80,7 +80,7 @@ private:
     action.sa_handler = signal == SIGALRM ? countAlarm : ignore;
     ::sigemptyset(&action.sa_mask);
     ::sigaddset(&action.sa_mask, SIGHUP);
-    // SIGKILL and SIGSTOP refuse it, and signals of the C library.
+    // Fails for SIGKILL and SIGSTOP, and for signals of the C library.
     ::sigaction(signal, &action, nullptr);
   }
   static void setTimer(int timer, timeval first, timeval then) {

@@ -1,4 +1,4 @@
-//===- SubprocessTest.cpp - Programs beside this process ------------------===//
+//===- SubprocessTest.cpp - Child processes -------------------------------===//
 
 #include "nsacc/Support/Subprocess.h"
 #include "ProcessState.h"

@@ -1,4 +1,4 @@
-//===- SuggestionsTest.cpp - What an unknown name may mean ----------------===//
+//===- SuggestionsTest.cpp - Suggestions for unknown names ----------------===//
 
 #include "nsacc/Support/Suggestions.h"
 #include "gtest/gtest.h"

@@ -1,4 +1,4 @@
-//===- TasksTest.cpp - Compiling side by side -----------------------------===//
+//===- TasksTest.cpp - Compiling in parallel ------------------------------===//
 
 #include "nsacc/Support/Tasks.h"
 #include "nsacc/Support/CompilerErrors.h"
@@ -52,7 +52,7 @@ TEST_P(TasksTest, TellTheFirstErrorInTheirOrder) {
   }
 }
 
-// Those that begin first may stand behind others.
+// Tasks that are added first may have later places.
 TEST_P(TasksTest, StandWhereTheirPlaceIs) {
   Tasks tasks(threads);
   for (int i = 8; i-- > 0;)

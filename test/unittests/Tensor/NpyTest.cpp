@@ -38,7 +38,7 @@ protected:
     return {};
   }
 
-  /// The message behind the path.
+  /// The message after the path.
   std::string failure() {
     llvm::Expected<Tensor> tensor = readNpy(path);
     if (tensor)

@@ -59,7 +59,7 @@ TEST(RandomInputs, DependOnSeedAndNameAlone) {
   EXPECT_EQ(make(x, sizes, 3).toReals(), make(x, sizes, 3).toReals());
   EXPECT_NE(make(x, sizes, 3).toReals(), make(x, sizes, 4).toReals());
   EXPECT_NE(make(x, sizes, 3).toReals(), make(y, sizes, 3).toReals());
-  // A type rounds the same numbers.
+  // Narrower types round the same numbers.
   std::vector<double> wide =
       make(makeInput(DType::F64, {makeDim("N")}), sizes, 3).toReals();
   std::vector<double> narrow = make(x, sizes, 3).toReals();
@@ -115,8 +115,7 @@ TEST(RandomInputs, SelectionsOfRaggedRowsStayInTheirRow) {
             (std::vector<int64_t>{-1, -1, -1, -1, 0, 1}));
 }
 
-/// Lists behind each other, with heads in front: [H, ragged P] beside [H,
-/// ragged N].
+/// Consecutive lists, with heads first: [H, ragged P] beside [H, ragged N].
 TEST(RandomInputs, ListsBehindEachOtherStayInTheirRow) {
   Argument offsets =
       makeInput(DType::I32, {makeDim("H"), makeDim("P", Dim::Kind::Ragged)});

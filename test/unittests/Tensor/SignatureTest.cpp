@@ -77,7 +77,7 @@ static std::string failure(const Signature &signature,
   return sizes ? "" : llvm::toString(sizes.takeError());
 }
 
-/// The shape, or why there is none.
+/// The shape, or the error.
 static std::string shapeOf(const Argument &argument, const DimSizes &sizes) {
   llvm::Expected<std::vector<int64_t>> shape = getShape(argument, sizes);
   if (!shape)
@@ -298,7 +298,7 @@ TEST(Signature, TablesOfRowsCountTheRows) {
   EXPECT_EQ(llvm::toString(bind(6).takeError()),
             "dimension R is 6 in 'slope', but 'S_offsets' has 3 rows: 'slope' "
             "is read at b and has an entry for each row");
-  // Random ones are as large as they must be.
+  // Random ones have the required size.
   DimSizes known;
   known.batchRows = 4;
   llvm::SmallVector<const Tensor *> none(5);
@@ -322,7 +322,8 @@ TEST(Signature, PackedTablesOfAnotherName) {
             "is read at places in a row, so that each row reads it from its "
             "first entry on: a table of packed tokens is declared with "
             "'ragged T' in place of N.");
-  // Positions of a row, of one that is longer, and of the only one.
+  // Tables with as many entries as a row has tokens, with more, and for a
+  // single row.
   EXPECT_EQ(describe(7, {0, 5, 5, 12}), "");
   EXPECT_EQ(describe(100, {0, 5, 5, 12}), "");
   EXPECT_EQ(describe(12, {0, 12}), "");
@@ -368,7 +369,7 @@ TEST(Signature, OddSizesSuggestAnotherOrder) {
   EXPECT_EQ(describe(64, 4, 64, 64, false), "");
   EXPECT_EQ(describe(1, 256, 256, 256, true), "");
   EXPECT_EQ(describeOddSizes(signature, DimSizes()), "");
-  // First experiments with tensors of torch, [B, H, T, D] read as [B, T, H, D].
+  // First experiments with tensors of torch: [B, H, T, D] read as [B, T, H, D].
   std::string or_ = order;
   or_.pop_back();
   or_ += ", others, so that nothing asks, as [.., T, heads HQ, ..].";
@@ -379,7 +380,7 @@ TEST(Signature, OddSizesSuggestAnotherOrder) {
     EXPECT_NE(describe(4, 4, 100, 100, isCausal), "");
     EXPECT_NE(describe(32, 32, 128, 128, isCausal), "");
     EXPECT_NE(describe(16, 16, 128, 64, isCausal), "");
-    // Prompts, steps of decoding, and models of few key heads.
+    // Prompts, decoding steps, and models with few key heads.
     EXPECT_EQ(describe(8, 8, 32, 32, isCausal), "");
     EXPECT_EQ(describe(21, 21, 40, 40, isCausal), "");
     EXPECT_EQ(describe(1, 1, 40, 40, isCausal), "");

@@ -6,7 +6,7 @@
 
 using namespace nsacc;
 
-/// One with everything that a signature can have.
+/// A signature with all possible fields.
 static Signature makeSignature() {
   Signature signature;
   signature.kernel = "f";
@@ -67,7 +67,7 @@ TEST(SignatureText, ReadsWhatWasWritten) {
   EXPECT_EQ(read.positionTables, makeSignature().positionTables);
 }
 
-/// Every byte that differs is another signature or an error.
+/// Every changed byte gives another signature or an error.
 TEST(SignatureText, DamageIsAnError) {
   std::string text = writeSignature(makeSignature());
   for (size_t i = 0; i < text.size(); ++i) {

@@ -1,4 +1,4 @@
-//===- CallRowsTest.cpp - Batch rows and heads that a mask tells apart ----===//
+//===- CallRowsTest.cpp - Masks that depend on batch rows and heads -------===//
 
 #include "nsacc/Tuning/CallRows.h"
 #include "PairCount.h"
@@ -10,14 +10,14 @@ using namespace nsacc::tuning;
 
 namespace {
 
-/// A mask of one call, with what it says worked out anew.
+/// A mask of one call, and its value computed independently.
 struct CallShape {
   int64_t batch, keyHeads, group, queries, keys;
 };
 using SeesInCall =
     std::function<bool(int64_t b, int64_t h, int64_t i, int64_t j)>;
 
-/// Counted one by one: pairs, and keys that some query of their key head sees.
+/// Pairs, and keys that some query of their key head sees, counted one by one.
 struct CountedCall {
   int64_t pairs = 0, keys = 0;
 
@@ -57,7 +57,7 @@ protected:
                             {"H", shape.keyHeads}}),
                  budget);
   }
-  /// Checks counts that are exact, or estimates that aren't far off.
+  /// Checks that counts are exact, or that estimates aren't far off.
   void check(const std::string &where, const CallShape &shape,
              const SeesInCall &sees, double tolerance = 0.03) {
     SCOPED_TRACE(where + ", B=" + std::to_string(shape.batch) +
@@ -98,7 +98,7 @@ TEST(SpreadTest, CountsAddUp) {
     }
 }
 
-/// 1.5 times 256 and its neighbours were a third off.
+/// For 1.5 times 256 and its neighbours, estimates used to be wrong by a third.
 TEST_F(CallRowsTest, EstimatesAreScaledByHowManyThereAre) {
   for (int64_t count :
        {255, 256, 257, 300, 383, 384, 385, 400, 511, 513, 700}) {
@@ -112,7 +112,7 @@ TEST_F(CallRowsTest, EstimatesAreScaledByHowManyThereAre) {
           [](int64_t, int64_t h, int64_t i, int64_t j) {
             return j <= i + h % 3;
           });
-    // Equal rows of which the mask doesn't know it.
+    // Equal rows, whose equality the mask can't show.
     check(
         "j <= i + h floordiv 100000", {1, count, 1, 9, 9},
         [](int64_t, int64_t, int64_t i, int64_t j) { return j <= i; }, 0);
@@ -151,7 +151,7 @@ TEST_F(CallRowsTest, RaggedRowsOfAnyLengths) {
   for (size_t rows : {1, 255, 256, 257, 300, 383, 384, 385, 400, 513, 1000}) {
     checkRows(std::vector<int64_t>(rows, 7), std::vector<int64_t>(rows, 9),
               true);
-    // One of them is most of the work.
+    // One row has most of the work.
     std::vector<int64_t> lengths(rows, 1);
     for (size_t longest : {size_t{0}, rows / 2, rows - 1}) {
       lengths.assign(rows, 1);
@@ -167,7 +167,7 @@ TEST_F(CallRowsTest, RaggedRowsOfAnyLengths) {
   }
 }
 
-/// Without lengths, rows are as even as can be, and all tokens are in one.
+/// Without lengths, tokens are divided evenly among rows, and none is lost.
 TEST_F(CallRowsTest, AverageRowsHaveAllTokens) {
   nsa::KernelOp kernel =
       compile("kernel f(q: [ragged T, 2, 16], k: [ragged S, 2, 16]) -> [ragged "
@@ -189,7 +189,7 @@ TEST_F(CallRowsTest, AverageRowsHaveAllTokens) {
   EXPECT_FALSE(rows.areAll);
 }
 
-/// Random masks of batch rows and query heads, against all pairs.
+/// Compares random masks of batch rows and query heads with all pairs.
 TEST_F(CallRowsTest, RandomMasks) {
   std::mt19937 random(3);
   auto draw = [&](int64_t low, int64_t high) {
@@ -243,7 +243,7 @@ TEST_F(CallRowsTest, RandomMasks) {
   }
 }
 
-/// Of a group's query heads the one that sees the most counts, not an average.
+/// The query head of a group that sees the most keys counts, not an average.
 TEST_F(CallRowsTest, KeysAreThoseThatAnyHeadOfAGroupSees) {
   PairCount half = count("j < 1000 * (h mod 2)", {1, 1, 2, 1, 1000});
   EXPECT_EQ(half.seenKeys, 1);
@@ -256,7 +256,7 @@ TEST_F(CallRowsTest, KeysAreThoseThatAnyHeadOfAGroupSees) {
   EXPECT_EQ(none.seenKeys, 0);
 }
 
-/// What was found in too few places is no estimate.
+/// A result from too few places isn't an estimate.
 TEST_F(CallRowsTest, FewFindsAreNoEstimate) {
   for (const char *where :
        {"i * j == 3000", "i * j == 77", "(i * i + j) mod 1000003 == 5",

@@ -1,4 +1,4 @@
-//===- ModelTest.cpp - How long programs take, without running them -------===//
+//===- ModelTest.cpp - Predicted times of programs ------------------------===//
 
 #include "TileSteps.h"
 #include "TuningTest.h"
@@ -112,7 +112,8 @@ TEST_F(ModelTest, FloorsAreOfTheUsefulWork) {
   EXPECT_LT(found.seconds, 4 * found.leastSeconds);
 }
 
-/// A tuner ends where a floor is reached: what a run may hide is no part of it.
+/// A tuner ends when it reaches a floor: the floor excludes work that a run may
+/// hide.
 TEST_F(ModelTest, FloorsHoldWhateverARunHides) {
   DimSizes sizes = makeSizes({{"B", 1}, {"T", 4096}, {"S", 4096}});
   double causal = predictFor(kFlash, sizes, "", "sm_90a").leastSeconds;
@@ -130,11 +131,11 @@ TEST_F(ModelTest, FloorsHoldWhateverARunHides) {
   EXPECT_LT(getFloor(", idx: i32[B, T, 8, 16]",
                      " in selection(idx, 64) where j <= i"),
             causal / 2);
-  // An estimate of pairs that are drawn may be too high.
+  // An estimate from sampled pairs may be too high.
   EXPECT_LT(getFloor("", " where (i - j) mod 3 == 0"), causal / 10);
 }
 
-/// A window of one query reads a hundred keys of many.
+/// A window of one query reads a hundred of many keys.
 TEST_F(ModelTest, KeysThatNobodySeesNeedNotBeRead) {
   const char *text = R"(
 kernel f(q: [B, T, 1, 64], k: [B, S, 1, 64], v: [B, S, 1, 64]) -> [B, T, 1, 64] {
@@ -146,8 +147,8 @@ kernel f(q: [B, T, 1, 64], k: [B, S, 1, 64], v: [B, S, 1, 64]) -> [B, T, 1, 64] 
   EXPECT_EQ(predictFor(text, sizes, "", "").work.bytes, 128.0 * 4000000);
 }
 
-/// Scores of a selection are counted once, whichever program computes them, and
-/// are no exponentials where nothing normalizes them.
+/// Scores of a selection count once, whichever program computes them, and
+/// aren't exponentials if nothing normalizes them.
 TEST_F(ModelTest, ScoresOfSelectionsCountOnce) {
   const char *text = R"(
 kernel f(q: [B, T, 1, 64], k: [B, S, 1, 64], v: [B, S, 1, 64]) -> [B, T, 1, 64] {
@@ -162,7 +163,7 @@ kernel f(q: [B, T, 1, 64], k: [B, S, 1, 64], v: [B, S, 1, 64]) -> [B, T, 1, 64] 
     pairs += op.work.pairs;
     exponentials += op.work.exponentials;
   }
-  // Windows that end in front of a query, and three blocks of each query.
+  // Windows that end before a query, and three blocks of each query.
   double windows = 0, selected = 0;
   for (int64_t i = 0; i < 640; ++i) {
     windows += static_cast<double>(i / 64);
@@ -189,7 +190,7 @@ TEST_F(ModelTest, LongerCallsTakeLonger) {
   }
 }
 
-/// As measured on an H200: narrow key tiles of one warpgroup lose.
+/// As measured on an H200: narrow key tiles of one warpgroup are slower.
 TEST_F(ModelTest, RanksTilesAsTheyWereMeasured) {
   DimSizes sizes = makeSizes({{"B", 1}, {"T", 3000}, {"S", 3000}});
   auto get = [&](llvm::StringRef schedule) {
@@ -202,8 +203,8 @@ TEST_F(ModelTest, RanksTilesAsTheyWereMeasured) {
   EXPECT_LT(1.2 * usual, narrow);
 }
 
-/// As measured on an H200: lists that neighbours don't share are better walked
-/// block by block, and shared ones together.
+/// As measured on an H200: lists that neighbours don't share are faster block
+/// by block, and shared lists are faster together.
 TEST_F(ModelTest, OrdersDependOnHowMuchNeighboursAgree) {
   const char *text = R"(
 kernel f(q: [B, T, 16, 64], k: [B, S, 4, 64], v: [B, S, 4, 64], idx: i32[B, T, 4, 12])
@@ -221,7 +222,7 @@ kernel f(q: [B, T, 16, 64], k: [B, S, 4, 64], v: [B, S, 4, 64], idx: i32[B, T, 4
   EXPECT_LT(get("union", 0.95), get("key_major", 0.95));
 }
 
-/// Of all batch rows and heads, not of the first and the middle one.
+/// Steps count all batch rows and heads, not only the first and the middle one.
 TEST_F(ModelTest, StepsAreThoseOfAllRowsAndHeads) {
   DimSizes sizes = makeSizes({{"B", 2}, {"T", 256}, {"S", 256}, {"H", 2}});
   auto predictWith = [&](const std::string &where) {
@@ -234,16 +235,17 @@ TEST_F(ModelTest, StepsAreThoseOfAllRowsAndHeads) {
        {"j < 40 * b", "j < 40 * (1 - b)", "j < 40 * h", "j < 40 * (1 - h)"}) {
     SCOPED_TRACE(where);
     Prediction found = predictWith(where);
-    // Four tiles of each row and head, of three steps in half of them.
+    // Four tiles of each row and head; half of them have three steps.
     EXPECT_EQ(found.ops[0].tiles, 16);
     EXPECT_EQ(found.ops[0].steps, 8 * 3);
-    // A tile has one batch row, but not one head: its mask is of each pair.
+    // A tile has one batch row, but several heads: its mask is evaluated for
+    // each pair.
     double seconds = predictWith("j < 40 * b").seconds;
     EXPECT_NEAR(found.seconds, seconds, 0.01 * seconds);
   }
 }
 
-/// Each ragged row has tiles of its own, also within a selection.
+/// Each ragged row has separate tiles, also within a selection.
 TEST_F(ModelTest, TilesAreThoseOfRaggedRows) {
   DimSizes sizes = makeSizes({{"T", 132}});
   sizes.batchRows = 3;
@@ -260,7 +262,7 @@ TEST_F(ModelTest, TilesAreThoseOfRaggedRows) {
   }
 }
 
-// CPUs don't compute rows behind the end of a tensor.
+// CPUs don't compute rows past the end of a tensor.
 TEST_F(ModelTest, AFewQueriesCostAsMuchInAnyTile) {
   auto predict = [&](int64_t queries, llvm::StringRef tokens) {
     return predictFor("kernel f(q: f32[B, T, 8, 64], k: f32[B, S, 2, 64]) -> "

@@ -1,4 +1,4 @@
-//===- PairCountTest.cpp - How many pairs are visible ---------------------===//
+//===- PairCountTest.cpp - Numbers of visible pairs -----------------------===//
 
 #include "PairCount.h"
 #include "TuningTest.h"
@@ -14,7 +14,7 @@ using Sees = std::function<bool(int64_t i, int64_t j, int64_t h)>;
 
 class PairCountTest : public TuningTest {
 protected:
-  /// In one batch row of two heads.
+  /// Counts pairs in one batch row of two heads.
   PairCount count(llvm::StringRef where, int64_t queries, int64_t keys,
                   llvm::StringRef in = "", int64_t budget = 1 << 16) {
     std::string text = "kernel f(q: [B, T, H, 16], k: [B, S, H, 16], "
@@ -40,7 +40,7 @@ protected:
 
 } // namespace
 
-/// Counted one by one, in two heads; so many of a query at the most.
+/// Counts pairs one by one, in two heads; `most` is the most of one query.
 static uint64_t countOneByOne(int64_t queries, int64_t keys, const Sees &sees,
                               int64_t most = INT64_MAX) {
   int64_t found = 0;
@@ -91,7 +91,7 @@ static const struct {
     {"j < S floordiv 2 and j <= i", nullptr},
 };
 
-/// The sizes that were counted wrong, and others.
+/// Sizes that used to be counted wrong, and others.
 TEST_F(PairCountTest, BoundsAreCountedExactly) {
   for (const auto &mask : kMasks)
     for (auto [queries, keys] : {std::pair(1, 1),
@@ -128,13 +128,14 @@ TEST_F(PairCountTest, LongCallsAreCountedExactly) {
             2 * (5050 + ((uint64_t{1} << 40) - 100) * 100));
   EXPECT_EQ(get("j floordiv 64 <= i floordiv 64", 64000),
             2 * 64 * 64 * (uint64_t{1000} * 1001 / 2));
-  // More than 64 bits hold.
+  // More pairs than 64 bits can count.
   PairCount found = count("j <= i", int64_t{1} << 40, int64_t{1} << 40);
   EXPECT_FALSE(found.pairs.getWhole());
   EXPECT_NEAR(found.pairs, 0x1p80, 0x1p41);
 }
 
-/// Bounds of long periods are looked at query by query, and then drawn.
+/// Bounds with long periods are evaluated query by query; with more queries,
+/// they are sampled.
 TEST_F(PairCountTest, LongPeriodsAreEstimatedInTheEnd) {
   const char *where = "j <= (i floordiv 77777) * 77777";
   auto sees = [](int64_t i, int64_t j, int64_t) {
@@ -175,7 +176,7 @@ TEST_F(PairCountTest, MasksWithoutBoundsAreAsked) {
     PairCount many = count(each.where, 1000000, 1000000, "", 1 << 18);
     EXPECT_EQ(many.certainty, Certainty::About);
     EXPECT_NEAR(many.pairs, each.exact, 0.05 * each.exact);
-    // A tuner ends at what is certain.
+    // A tuner ends at a certain bound only.
     EXPECT_EQ(many.least, 0);
   }
 }
@@ -186,7 +187,7 @@ TEST_F(PairCountTest, TablesAndSelectionsAreBoundedByTheMask) {
   EXPECT_EQ(table.certainty, Certainty::AtMost);
   EXPECT_EQ(table.pairs.getWhole(), countOneByOne(300, 300, causal));
   EXPECT_EQ(table.least, 0);
-  // What needs no table is there whatever that holds.
+  // Keys whose condition needs no table are visible for any table.
   PairCount sink = count("j < 4 or seg[b, j] == 1", 300, 300);
   EXPECT_EQ(sink.least, 2 * 300 * 4);
   for (int64_t keys : {5, 24, 25, 129, 1000}) {
@@ -218,7 +219,7 @@ TEST_F(PairCountTest, EmptyCallsHaveNone) {
       EXPECT_EQ(count(where, queries, keys).pairs.getWhole(), 0u);
 }
 
-/// The most that sizes may be takes no longer than others.
+/// The largest sizes take no longer than others.
 TEST_F(PairCountTest, TimeDoesNotDependOnSizes) {
   auto begin = std::chrono::steady_clock::now();
   int64_t most = int64_t{1} << 40;

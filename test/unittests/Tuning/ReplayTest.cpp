@@ -1,4 +1,4 @@
-//===- ReplayTest.cpp - Compilations take what was tuned ------------------===//
+//===- ReplayTest.cpp - Compilations use tuned schedules ------------------===//
 
 #include "TunedFixture.h"
 #include "nsacc/Tuning/Tuner.h"
@@ -54,7 +54,7 @@ TEST_F(ReplayTest, OtherCallsAreMisses) {
   EXPECT_THAT(print(), HasSubstr("keys=16")) << "the same powers of two";
 }
 
-/// Where a program stands changes nothing in how fast it is.
+/// A program's place in a file doesn't change its speed.
 TEST_F(ReplayTest, TheSameProgramElsewhere) {
   tune("a: keys=16");
   text = "// A comment.\n\n  " + text + "\n";
@@ -73,7 +73,7 @@ TEST_F(ReplayTest, WhatDoesNotFitIsLeftOut) {
   }
 }
 
-/// Only programs that select cost more or less by it.
+/// The cost of programs with selections depends on it.
 TEST_F(ReplayTest, HowMuchNeighboursAgreeTellsSelectionsApart) {
   tune("a: keys=16");
   options.tuning.policy.agreement = 0.9;
@@ -99,7 +99,7 @@ TEST(TuneMode, IsReadAndSpelled) {
   EXPECT_EQ(read->second.agreement, 0.88);
   EXPECT_EQ(spellReplay(read->second), "replay,graph,cold,agreement=0.9");
   EXPECT_EQ(spellReplay({}), "replay");
-  // What is spelled can be read.
+  // Spelled modes can be read.
   EXPECT_EQ(spellReplay({false, false, 0.999}), "replay,agreement=0.9");
   for (llvm::StringRef wrong :
        {"", "graph", "replay,", "replay,agreement", "replay,agreement=1",
@@ -122,7 +122,7 @@ TEST_F(ReplayTest, TheModelDoesWithoutRuns) {
   auto program = llvm::cantFail(CompiledProgram::create(*module, options));
   EXPECT_THAT(llvm::cantFail(program->printSchedule("", sizes.sizes)),
               Not(HasSubstr("tuned")));
-  // Nothing is known of calls without lengths.
+  // Without lengths, a call's key isn't known.
   sizes.sizes.erase("T");
   EXPECT_THAT(llvm::cantFail(program->printSchedule("", sizes.sizes)),
               Not(HasSubstr("tuned")));

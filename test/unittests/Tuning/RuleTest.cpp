@@ -1,4 +1,4 @@
-//===- RuleTest.cpp - Which schedule for which sizes ----------------------===//
+//===- RuleTest.cpp - Tuned schedules chosen by sizes ---------------------===//
 
 #include "nsacc/Tuning/Shapes.h"
 #include <cmath>
@@ -43,7 +43,8 @@ TEST(Rule, CutsBetweenShapesByTheirRatio) {
 }
 
 TEST(Rule, TheSizeThatMostShapesDifferIn) {
-  // Either tells them apart; others of one token in a batch of one follow.
+  // Either dimension separates them; other calls of one token in a batch of one
+  // follow.
   std::vector<ShapeTimes> shapes = {makeShape(1, 64, {1, 2}),
                                     makeShape(1, 257, {1, 2}),
                                     makeShape(4, 1, {2, 1})};

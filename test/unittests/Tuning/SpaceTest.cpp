@@ -104,10 +104,10 @@ TEST_F(SpaceTest, TheFastestByTheModelComeFirst) {
 
 TEST_F(SpaceTest, WhatIsGivenStays) {
   for (llvm::StringRef device : {"", "sm_90a"}) {
-    // In no grid.
+    // A value that isn't in the grid.
     std::vector<Candidate> all = list(device, Grid::Tiles, "keys=48");
     EXPECT_THAT(getSchedules(all), Each(Not(HasSubstr("keys="))));
-    // All else of these ops is varied nevertheless.
+    // All other fields of these ops are varied nevertheless.
     EXPECT_THAT(getSchedules(all), Contains(HasSubstr("cmp: tokens=")));
   }
 }

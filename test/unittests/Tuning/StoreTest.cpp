@@ -75,7 +75,7 @@ TEST_F(StoreTest, WhatIsNoTunedScheduleIsAMissWithAWarning) {
   EXPECT_THAT(warnings, ElementsAre(HasSubstr("isn't used: ")));
 }
 
-/// What is said of an entry with another value at a field.
+/// The error message for an entry with another value in a field.
 static std::string failWith(llvm::StringRef field, llvm::json::Value value) {
   llvm::json::Value json = toJSON(makeTuned("a: keys=16"));
   (*json.getAsObject())[field] = std::move(value);
@@ -84,7 +84,7 @@ static std::string failWith(llvm::StringRef field, llvm::json::Value value) {
   return fromJSON(json, read, root) ? "read" : llvm::toString(root.getError());
 }
 
-// They come from other people.
+// Entries come from other people.
 TEST_F(StoreTest, FieldsAreWhatTheyCanBe) {
   double infinity = std::numeric_limits<double>::infinity();
   EXPECT_EQ(failWith("ms", 0.5), "read");

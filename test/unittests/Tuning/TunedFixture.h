@@ -10,7 +10,7 @@
 
 namespace nsacc {
 
-/// One that files may hold.
+/// A valid entry of a store.
 inline TunedSchedule makeTuned(llvm::StringRef schedule) {
   TunedSchedule tuned;
   tuned.schedule = schedule.str();
@@ -26,7 +26,7 @@ inline TunedSchedule makeTuned(llvm::StringRef schedule) {
 
 namespace nsacc::tuning {
 
-/// A program that looks into a folder of its own.
+/// A program that uses a separate folder.
 class TunedFixture : public TuningTest {
 protected:
   TunedFixture() {

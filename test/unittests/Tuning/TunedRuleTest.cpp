@@ -1,4 +1,4 @@
-//===- TunedRuleTest.cpp - Rules are kept, and what calls take of them ----===//
+//===- TunedRuleTest.cpp - Stored rules and their use by calls ------------===//
 
 #include "TunedFixture.h"
 #include "nsacc/RT/Package.h"
@@ -146,7 +146,7 @@ TEST_F(TunedRuleTest, PackagesWithoutLengthsHaveItsGuards) {
   DimSizes heads = makeSizes({{"HQ", 4}, {"H", 2}, {"D", 64}});
   std::string package = llvm::cantFail(create()->package("", heads));
   EXPECT_THAT(listGuards(package), ElementsAre("T >= 117;", ""));
-  // What -o writes is the same.
+  // The package that -o writes is the same.
   EXPECT_EQ(llvm::cantFail(create()->packageByRule("", sizes, makeRule())),
             package);
   EXPECT_THAT(listGuards(llvm::cantFail(create()->package("", sizes))),
@@ -203,7 +203,7 @@ TEST_F(TunedRuleTest, OneCaseHoldsWithoutLengths) {
 //===-- Tuning ------------------------------------------------------------===//
 
 namespace {
-/// The worker is a script, whose times are known: of each package 1 ms.
+/// The worker is a script with known times: each package takes 1 ms.
 class ManyShapesTest : public TunedRuleTest {
 protected:
   ManyShapesTest() {
@@ -319,7 +319,7 @@ static llvm::json::Value makeCases(std::initializer_list<int64_t> leasts) {
   return llvm::json::Value(std::move(cases));
 }
 
-// They come from other people.
+// Rules come from other people.
 TEST(TunedRule, FieldsAreWhatTheyCanBe) {
   EXPECT_EQ(failWith("cases", makeCases({9, 5, 0})), "read");
   for (auto wrong :
@@ -362,7 +362,7 @@ TEST(TunedRule, NeedsTheSizesThatItCompares) {
   EXPECT_EQ(rule.describe(), "T >= 117: 'a: keys=8'; else: 'a: keys=16'");
 }
 
-/// Entries are for all lengths that round to the same powers of two.
+/// Entries apply to all lengths that round to the same powers of two.
 TEST(TunedRule, IsSettledWhereNoThresholdLiesBetween) {
   Rule rule;
   rule.dims = {"T"};

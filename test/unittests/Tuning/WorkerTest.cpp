@@ -1,4 +1,4 @@
-//===- WorkerTest.cpp - Processes that measure, and how they end ----------===//
+//===- WorkerTest.cpp - Processes that measure, and their ends ------------===//
 
 #include "nsacc/Tuning/Worker.h"
 #include "Job.h"
@@ -15,14 +15,14 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 namespace {
-/// Workers that are scripts: what matters is what they write, and how they end.
+/// Workers are scripts: only their output and their exit matter.
 class WorkerTest : public testing::Test {
 protected:
   llvm::Expected<JobResult> run(llvm::StringRef script, size_t packages = 2) {
     Job job;
     for (size_t i = 0; i < packages; ++i)
       job.packages.push_back("p" + std::to_string(i));
-    // $1 is the job, $2 what was found.
+    // $1 is the file of the job, $2 the file of the results.
     options.command = {"/bin/sh", "-c", script.str(), "worker"};
     return runJob(job, options);
   }
@@ -50,7 +50,8 @@ TEST_F(WorkerTest, ReadsWhatWasFound) {
 }
 
 TEST_F(WorkerTest, OnesThatEndThemAreFailuresAndOthersGoOn) {
-  // The first process ends within package 0, of which the next has none.
+  // The first process ends during package 0, which the next process doesn't
+  // get.
   auto found = run(R"(
     if grep -q '"p0"' $1; then
       echo '{"package":1,"begin":true}' >> $2
@@ -181,7 +182,7 @@ TEST(MeasuredInputs, NeighboursAgreeAsMuchAsIsAsked) {
   }
 }
 
-/// Of two lists, the share of blocks that both have.
+/// The share of blocks that two lists have in common.
 static double compareLists(const Tensor &lists, int64_t one, int64_t other,
                            int64_t width) {
   const auto *values = static_cast<const int32_t *>(lists.getData());
@@ -219,8 +220,8 @@ TEST(MeasuredInputs, ListsAgreeAsMuchAsQueries) {
     auto inputs =
         makeMeasuredInputs(makeListSignature(false), sizes, 1, agreement);
     ASSERT_TRUE(bool(inputs));
-    // Chance is a fifth. Lists of tokens 32 and 50 of the second head of the
-    // second row of the batch.
+    // By chance it would be a fifth. Lists of tokens 32 and 50 of the second
+    // head of the second row of the batch.
     auto compare = [&](int64_t one, int64_t other) {
       return compareLists((*inputs)[2], (70 + one) * 2 + 1,
                           (70 + other) * 2 + 1, 100);
@@ -232,7 +233,7 @@ TEST(MeasuredInputs, ListsAgreeAsMuchAsQueries) {
 
 TEST(MeasuredInputs, ListsOfCausalAttentionsSeeWhatTheyName) {
   DimSizes sizes;
-  // Token t is at key t + 30 of 100.
+  // Token t is at position t + 30 of 100.
   for (auto [name, size] : {std::pair("B", 1),
                             {"T", 70},
                             {"S", 100},

@@ -129,7 +129,7 @@ TEST_F(ControlTest, AccumulatorOfADotInALoop) {
 }
 
 TEST_F(ControlTest, DotOfTheLoopsOwnTile) {
-  // The loop's tile is operand and accumulator: not to be overwritten.
+  // The loop's tile is operand and accumulator: it must not be overwritten.
   check(R"(%r = scf.for %i = %0 to %n step %1 iter_args(%v = %x) -> (!t) {
              %g = nsatile.dot %v, transpose %y : (!t, !t) -> tensor<4x4xf32>
              %q = arith.constant dense<0.125> : tensor<4x4xf32>
@@ -149,7 +149,7 @@ TEST_F(ControlTest, DotOfTheLoopsOwnTile) {
                 for (int k = 0; k < 20; ++k)
                   w[a * 20 + k] += g * 0.125 * v[b * 20 + k];
               }
-            // Round like the program, so that errors don't pile up.
+            // Rounds like the program, so that errors don't accumulate.
             for (double &value : w)
               value = static_cast<float>(value);
             v = w;
@@ -290,7 +290,7 @@ TEST_F(ControlTest, MasksInMemory) {
         });
 }
 
-/// A loop in a branch in a loop works on the outer one's memory.
+/// A loop in a branch in a loop updates the outer one's memory.
 TEST_F(ControlTest, NestedLoopUpdatesInPlace) {
   check(R"(%r = scf.for %i = %0 to %n step %1 iter_args(%v = %x) -> (!t) {
              %even = arith.remsi %i, %4 : index
@@ -314,7 +314,8 @@ TEST_F(ControlTest, NestedLoopUpdatesInPlace) {
         [&](int64_t i, int64_t j) { return at(x, i, j) + 6 * at(y, i, j); });
 }
 
-/// What was there before is read behind the inner loop, so that one can't.
+/// The old value is read after the inner loop, so that one can't update it in
+/// place.
 TEST_F(ControlTest, NestedLoopKeepsWhatIsReadLater) {
   check(R"(%r = scf.for %i = %0 to %n step %1 iter_args(%v = %x) -> (!t) {
              %b = scf.if %true -> (!t) {
@@ -332,7 +333,7 @@ TEST_F(ControlTest, NestedLoopKeepsWhatIsReadLater) {
         [&](int64_t i, int64_t j) { return 3 * at(y, i, j); });
 }
 
-/// Inside of the inner loop, too.
+/// The old value is read inside of the inner loop, too.
 TEST_F(ControlTest, NestedLoopKeepsWhatItReads) {
   check(R"(%r = scf.for %i = %0 to %n step %1 iter_args(%v = %x) -> (!t) {
              %l = scf.for %j = %0 to %n step %1 iter_args(%w = %v) -> (!t) {
@@ -344,7 +345,7 @@ TEST_F(ControlTest, NestedLoopKeepsWhatItReads) {
         [&](int64_t i, int64_t j) { return 64 * at(x, i, j); });
 }
 
-/// Each loop starts from what the other one's memory holds.
+/// Each loop starts from the other one's memory.
 TEST_F(ControlTest, NestedLoopsThatSwap) {
   check(
       R"(%p, %q = scf.for %i = %0 to %n step %1 iter_args(%v = %x, %w = %y) -> (!t, !t) {

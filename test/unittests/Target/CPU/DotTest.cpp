@@ -75,7 +75,7 @@ protected:
   template <typename T> using SmallVector = llvm::SmallVector<T>;
 };
 
-// One shape for every way that rows, vectors and their rests can fall.
+// Shapes with every combination of rows, vectors and remainders.
 const DotCase shapes[] = {{1, 8, 1},   {1, 64, 64}, {3, 40, 24},  {4, 64, 64},
                           {5, 8, 48},  {7, 96, 17}, {16, 64, 80}, {33, 24, 40},
                           {48, 8, 96}, {2, 5, 3},   {12, 64, 512}};

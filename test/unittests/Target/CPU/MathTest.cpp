@@ -1,4 +1,4 @@
-//===- MathTest.cpp - How exact mathematical functions are ----------------===//
+//===- MathTest.cpp - Accuracy of mathematical functions ------------------===//
 
 #include "TileTest.h"
 #include <cmath>
@@ -125,7 +125,7 @@ TEST_F(MathTest, AnglesOfEverySize) {
   }
 }
 
-/// Multiples of pi / 2 leave small rests, of which every digit counts.
+/// Multiples of pi / 2 leave small remainders, in which every digit counts.
 TEST_F(MathTest, AnglesNextToMultiples) {
   std::vector<double> x;
   for (int64_t i = 0; i < kCount; ++i)
@@ -175,7 +175,7 @@ TEST_F(MathTest, PowersAreExact) {
   }
 }
 
-/// All pairs of what C's rules name.
+/// All pairs in C's rules for special values.
 TEST_F(MathTest, PowersAtTheEndsOfTheirRange) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();

@@ -43,7 +43,7 @@ protected:
   void check(const Window &w) {
     constexpr int64_t rows = 9, columns = 50;
     Tensor in = random(w.dtype, {rows, 3, columns});
-    // Guards around the result tell of writes outside.
+    // Guards around the result reveal writes outside.
     Tensor whole = Tensor::zeros(w.dtype, {7, w.width + 4});
     whole.setReals(std::vector<double>(whole.getNumElements(), -1.0));
     int64_t bytes = getSize(w.dtype), stride = w.width + 4;
@@ -119,8 +119,8 @@ TEST_F(MemoryTest, ElementTypes) {
     check({6, 30, 9, 41, 1, 1, 17, 0, "1", dtype});
 }
 
-/// The same copy from a view with other strides; the runtime brings them into
-/// the form that code was compiled for.
+/// The same copy from a view with other strides; the runtime converts it to the
+/// layout that code was compiled for.
 TEST_F(MemoryTest, TransposedAndMisalignedInputs) {
   Tensor base = random(DType::F32, {50 * 3 * 9 + 1});
   Tensor in = Tensor::borrow(static_cast<char *>(base.getData()) + 4,

@@ -41,7 +41,7 @@ protected:
       for (int64_t i = 0; i < n; ++i)
         own.push_back(i * 104729 % 97 - 40);
       llvm::sort(list, std::greater<>());
-      if (row == 2) // a list that nothing has come into yet
+      if (row == 2) // a list that has no entry yet
         list.assign(k, std::numeric_limits<int64_t>::min());
       llvm::append_range(lists, list);
       llvm::append_range(keys, own);

@@ -1,4 +1,4 @@
-//===- PlanTest.cpp - Launch plans and what can be wrong with them --------===//
+//===- PlanTest.cpp - Launch plans and their errors -----------------------===//
 
 #include "TileTest.h"
 #include <thread>
@@ -11,7 +11,7 @@ namespace {
 
 class PlanTest : public TileTest {
 protected:
-  /// y = (x + 1) · 2, by way of a workspace, tile by tile.
+  /// y = (x + 1) · 2, through a workspace, tile by tile.
   static constexpr const char *twoLaunches = R"(
     !v = memref<?xf32>
     nsatile.program @add(%x: !v, %y: !v, %n: index, %c: f32) {
@@ -68,14 +68,14 @@ TEST_F(PlanTest, WorkspaceAndSizes) {
     for (double &value : expected)
       value = (value + 1) * 2;
     expectNear(y.toReals(), expected, 0);
-    // The first buffer is gone before the second comes.
+    // The first buffer is freed before the second is allocated.
     EXPECT_EQ(usage.peakWorkspaceBytes, (size * 4 + 63) / 64 * 64);
     EXPECT_EQ(usage.launches, 3);
     EXPECT_EQ(usage.programs, (size + 15) / 16 * 2);
   }
 }
 
-/// Tiles of 16 in slices of 2, each by way of a workspace that one slice needs.
+/// Tiles of 16 in slices of 2, each through a workspace for one slice.
 TEST_F(PlanTest, RepeatedLaunches) {
   auto executable = compileText(R"(
     !v = memref<?xf32>

@@ -59,7 +59,7 @@ protected:
       double m = maxima[i];
       for (int64_t j = 0; j < columns; ++j)
         m = std::fmax(m, 0.5 * scores[i * columns + j]);
-      // Infinities: exp(inf - 0), where inf - inf were NaN.
+      // For infinities: exp(inf - 0), since inf - inf would be NaN.
       double base = std::isinf(m) ? 0 : m;
       d[i] = maxima[i] == m ? 1 : std::exp(maxima[i] - m);
       l[i] = sums[i] * d[i];
@@ -105,7 +105,7 @@ TEST_F(SoftmaxTest, RowsThatSawNothing) {
 TEST_F(SoftmaxTest, NonFiniteScores) {
   for (int64_t columns : {3, 40, 500}) {
     std::vector<double> scores(4 * columns, -kInfinity);
-    scores[1] = kNaN;       // all the row sees
+    scores[1] = kNaN;       // the only key that the row sees
     scores[columns] = kNaN; // first of two
     scores[columns + 1] = 1.0;
     scores[3 * columns - 1] = kNaN; // last of two

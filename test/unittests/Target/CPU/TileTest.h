@@ -12,13 +12,14 @@
 
 namespace nsacc::cpu {
 
-/// What stands for `$NAME` in a module's text.
+/// Replacements for `$NAME` in a module's text.
 using Substitutions = std::map<std::string, std::string>;
 
 /// "[-]?…" of a tensor or memref: {2, 3} and f32 give "2x3xf32".
 std::string typeOf(llvm::ArrayRef<int64_t> shape, llvm::StringRef element);
 
-/// The widths of vectors that this machine can run, as features to compile for.
+/// The widths of vectors that this machine supports, as features to compile
+/// for.
 std::vector<std::string> getVectorFeatures();
 
 class TileTest : public testing::Test {
@@ -31,7 +32,7 @@ protected:
   /// Compiles, or returns null after a test failure.
   std::unique_ptr<Executable> compileText(const std::string &text,
                                           Options options = {});
-  /// What compile says; diagnostics first.
+  /// The errors of compiling; diagnostics come first.
   std::string compileError(const std::string &text, Options options = {});
   void run(const std::string &text, llvm::ArrayRef<Tensor> tensors,
            Options options = {});

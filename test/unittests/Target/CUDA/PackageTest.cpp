@@ -82,7 +82,7 @@ TEST_F(PackageTest, NamesDimensionsAsTheProgramDoes) {
   EXPECT_EQ(package.variants[0].targets[0].architecture, "sm_80");
 }
 
-// The steps compute what the signature says of every size.
+// The steps compute the sizes that the signature requires.
 TEST_F(PackageTest, ChecksSizesThatFollowFromOthers) {
   Dim blocks = makeNamed("S");
   blocks.kind = Dim::Kind::Blocks;
@@ -114,7 +114,8 @@ TEST_F(PackageTest, ChecksSizesThatFollowFromOthers) {
   }
 }
 
-// One row of indices for 8 tokens each, also where they are computed of 'x'.
+// One row of indices for 8 tokens each, also if the indices are computed from
+// 'x'.
 TEST_F(PackageTest, ChecksRowsOfIndices) {
   Signature signature;
   signature.inputs = {{"q", DType::F32, {makeNamed("T")}, {}},

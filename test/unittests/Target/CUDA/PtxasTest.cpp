@@ -150,7 +150,7 @@ TEST_F(AssembleTest, MakesTheSameKernelsWithLittleEffort) {
   EXPECT_EQ((*found)->report.kernels[0].kernel, "fill");
 }
 
-// Each waits for its own process.
+// Each thread waits for its process.
 TEST_F(AssembleTest, RunsSideBySide) {
   std::string wrong = kPTX;
   wrong.replace(wrong.find("ret;"), 4, "rot;");
@@ -175,7 +175,7 @@ TEST_F(AssembleTest, MayNotBeRun) {
               HasSubstr("'/nonexistent/ptxas' can't be run: "));
 }
 
-// The driver compiles for GPUs that are newer than ptxas.
+// The driver compiles for GPUs that ptxas doesn't know.
 TEST_F(AssembleTest, HasNoCodeForWhatPtxasDoesNotKnow) {
   auto code = assemble(*ptxas, kPTX, "sm_999");
   ASSERT_TRUE(static_cast<bool>(code)) << toString(code.takeError());
