@@ -188,10 +188,10 @@ static ExitCode verify() {
 
 void nsacc::addCacheCommand(CLI::App &app, Invocation &invocation) {
   CLI::App *command =
-      app.add_subcommand("cache", "look after the code that compilations keep");
+      app.add_subcommand("cache", "manage the cache of compiled code");
   command->require_subcommand(1);
   CLI::App *ls = command->add_subcommand(
-      "ls", "list the files, those used last first, and what they are for");
+      "ls", "list the files and their purpose, the last used ones first");
   auto json = std::make_shared<bool>(false);
   ls->add_flag("--json", *json, "print JSON");
   ls->callback([json, &invocation] { invocation.status = list(*json); });
@@ -199,7 +199,7 @@ void nsacc::addCacheCommand(CLI::App &app, Invocation &invocation) {
     invocation.status = clear();
   });
   command
-      ->add_subcommand("verify", "read all files; exit status 1 where one of "
+      ->add_subcommand("verify", "read all files; exit status 1 if one of "
                                  "them is damaged")
       ->callback([&invocation] { invocation.status = verify(); });
 }

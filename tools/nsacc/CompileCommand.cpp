@@ -371,7 +371,7 @@ static ExitCode compile(const CompileFlags &flags,
 
 void nsacc::addCompileCommand(CLI::App &app, Invocation &invocation) {
   CLI::App *command = app.add_subcommand(
-      "compile", "compile a program and write what a phase leaves");
+      "compile", "compile a program and write the result of a phase");
   auto options = std::make_shared<CompileFlags>();
   addProgramFlags(*command, options->program);
   addTileSizesFlag(*command, options->dims,
@@ -380,9 +380,9 @@ void nsacc::addCompileCommand(CLI::App &app, Invocation &invocation) {
   addScheduleFlag(*command, options->schedule);
   command
       ->add_option("--target", options->target,
-                   "what phases behind nsa are for, which is the same for all "
-                   "targets; nsacc env lists targets (tile, package: cpu); of "
-                   "--emit package, several")
+                   "target of the phases after nsa; earlier ones are the same "
+                   "for all targets; nsacc env lists targets (tile, package: "
+                   "cpu); --emit package takes several")
       ->type_name("NAME,...")
       ->check(checkTargetNames())
       ->group("Compiler");
@@ -394,8 +394,8 @@ void nsacc::addCompileCommand(CLI::App &app, Invocation &invocation) {
   addInstrumentFlags(*command, options->instruments);
   command
       ->add_flag("--remarks", options->instruments.remarks,
-                 "print what passes did, and why they didn't, to "
-                 "standard error")
+                 "print remarks of passes, successful or missed, to standard "
+                 "error")
       ->group("Compiler");
   std::string phases;
   for (Phase phase : getPhases())
@@ -403,17 +403,18 @@ void nsacc::addCompileCommand(CLI::App &app, Invocation &invocation) {
   phases += "\nschedule: how each op is tiled for a target and sizes, and why"
             "\nasm: code of a processor, to read"
             "\nptx, cubin: code of a GPU"
-            "\npackage: all that libnsacc_rt needs to run the kernel, of GPUs "
-            "and cpu";
+            "\npackage: a file that libnsacc_rt runs, for GPUs and cpu";
   options->emit = getName(Phase::NSA).str();
-  command->add_option("--emit", options->emit, "up to which phase:" + phases)
+  command
+      ->add_option("--emit", options->emit,
+                   "last phase, or another output:" + phases)
       ->type_name("PHASE")
       ->capture_default_str()
       ->group("Result");
   options->output = "-";
   command
       ->add_option("-o,--output", options->output,
-                   "where to; '-': standard output")
+                   "output file; '-': standard output")
       ->type_name("FILE")
       ->capture_default_str()
       ->group("Result");

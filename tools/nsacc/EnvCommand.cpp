@@ -144,7 +144,8 @@ static void printJSON(const Facts &facts) {
 
 void nsacc::addEnvCommand(CLI::App &app, Invocation &invocation) {
   CLI::App *command = app.add_subcommand(
-      "env", "show versions, targets, what was found, and NSACC_ variables");
+      "env", "show versions, targets, GPUs and tools found, and NSACC_ "
+             "variables");
   auto json = std::make_shared<bool>(false);
   command->add_flag("--json", *json, "print JSON");
   command->callback([json, &invocation] {

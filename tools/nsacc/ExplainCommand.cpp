@@ -116,18 +116,18 @@ static ExitCode runExplain(const ExplainFlags &flags,
 
 void nsacc::addExplainCommand(CLI::App &app, Invocation &invocation) {
   CLI::App *command = app.add_subcommand(
-      "explain", "tell how a kernel is compiled for some sizes, and why, and "
-                 "what bounds its speed");
+      "explain", "explain how a kernel is compiled for some sizes, why, and "
+                 "what limits its speed");
   auto flags = std::make_shared<ExplainFlags>();
   addProgramFlags(*command, flags->program);
   addRepeatedFlag(*command, "--dims", flags->dims,
-                  "sizes of all dimensions of a call; of ragged ones the "
+                  "sizes of all dimensions of a call; for ragged ones the "
                   "rows' lengths: T=[5,0,127]")
       ->type_name("NAME=SIZE,...")
       ->required();
   command
       ->add_option("--target", flags->target,
-                   "what it is compiled for; nsacc env lists targets")
+                   "target of the code; nsacc env lists targets")
       ->type_name("NAME")
       ->capture_default_str();
   addDeviceFlag(*command, flags->device, "Compiler");

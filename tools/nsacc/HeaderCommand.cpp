@@ -81,16 +81,16 @@ void nsacc::addHeaderCommand(CLI::App &app, Invocation &invocation) {
   auto flags = std::make_shared<HeaderFlags>();
   command
       ->add_option("FILE", flags->package,
-                   "what nsacc compile --emit package wrote; '-': standard "
+                   "package from nsacc compile --emit package; '-': standard "
                    "input")
       ->required();
   command
       ->add_option("--name", flags->name,
-                   "what names in the header begin with (the kernel's name)")
+                   "prefix of names in the header (the kernel's name)")
       ->type_name("NAME");
   command
       ->add_option("-o,--output", flags->output,
-                   "where to write the header; '-': standard output")
+                   "file of the header; '-': standard output")
       ->type_name("FILE")
       ->capture_default_str()
       ->group("Result");

@@ -255,19 +255,19 @@ static ExitCode inspect(const InspectOptions &options,
 void nsacc::addInspectCommand(CLI::App &app, Invocation &invocation) {
   CLI::App *command = app.add_subcommand(
       "inspect", "list a program's kernels: parameters, inputs, results; or "
-                 "what a package (.nsapkg) has");
+                 "the content of a package (.nsapkg)");
   auto options = std::make_shared<InspectOptions>();
   addProgramFlags(*command, options->program);
   auto *json = command->add_flag("--json", options->json, "print JSON");
   auto *plan = command->add_flag("--plan", options->plan,
-                                 "print what the host does: with all sizes, "
+                                 "print the host's work: with all sizes, "
                                  "buffers in bytes, launches and their grids; "
-                                 "as IR where batch or lengths stay open");
+                                 "as IR if batch or lengths stay open");
   plan->excludes(json);
   options->target = getTargets().front().name;
   command
       ->add_option("--target", options->target,
-                   "what the plan of --plan is for: cpu, or a GPU as sm_90a")
+                   "target of the plan of --plan: cpu, or a GPU as sm_90a")
       ->type_name("NAME")
       ->needs(plan)
       ->group("Compiler");

@@ -20,7 +20,7 @@ void nsacc::addInstrumentFlags(CLI::App &command, InstrumentOptions &options) {
   const char *group = "Compiler";
   command
       .add_option("--dump-phases-to", options.dumpDir,
-                  "write IR behind the front end and each pass to "
+                  "write IR after the front end and each pass to "
                   "DIR/NN-PHASE-PASS.mlir")
       ->type_name("DIR")
       ->group(group);

@@ -38,7 +38,7 @@ CLI::Option *nsacc::addDeviceFlag(CLI::App &command,
   return command
       .add_option("--device", device,
                   "with --target cuda: compile for the GPU that a JSON file "
-                  "describes, as nsacc device writes them")
+                  "of nsacc device describes")
       ->type_name("FILE.json")
       ->group(group);
 }
@@ -61,9 +61,9 @@ llvm::Expected<unsigned> nsacc::chooseThreads(unsigned asked) {
 void nsacc::addScheduleFlag(CLI::App &command, std::string &schedule) {
   command
       .add_option("--schedule", schedule,
-                  "how ops are tiled, as keys=32 for all and 'slc: "
-                  "order=union, tokens=8; cmp: keys=128' for those of these "
-                  "names; what isn't given is the compiler's choice")
+                  "schedules of ops: keys=32 for all, 'slc: order=union, "
+                  "tokens=8; cmp: keys=128' for ops of these names; the "
+                  "compiler chooses the other fields")
       ->type_name("[NAME:]FIELD=VALUE,...;...")
       ->check([](const std::string &given) {
         auto settings = schedule::Settings::parse(given);
@@ -80,7 +80,7 @@ void nsacc::addProgramFlags(CLI::App &command, ProgramOptions &options) {
       ->required();
   command
       .add_option("--kernel", options.kernel,
-                  "which kernel; needed where the program has several")
+                  "name of the kernel; needed if the program has several")
       ->type_name("NAME")
       ->group("Program");
   addRepeatedFlag(command, "--set", options.settings,
@@ -101,7 +101,7 @@ void nsacc::addProgramFlags(CLI::App &command, ProgramOptions &options) {
       ->group("Program");
   command
       .add_flag("--warnings-as-errors", options.warningsAsErrors,
-                "what the program most likely doesn't mean is an error")
+                "treat warnings about likely mistakes as errors")
       ->group("Program");
 }
 

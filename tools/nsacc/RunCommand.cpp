@@ -12,7 +12,7 @@ using namespace nsacc;
 static void addInputFlags(CLI::App &command, RunFlags &options) {
   const char *group = "Inputs";
   addRepeatedFlag(command, "--dims", options.dims,
-                  "sizes of dimensions that no given input tells; of ragged "
+                  "sizes of dimensions that no given input has; for ragged "
                   "ones the rows' lengths: T=[5,0,127]")
       ->type_name("NAME=SIZE,...")
       ->group(group);
@@ -21,10 +21,10 @@ static void addInputFlags(CLI::App &command, RunFlags &options) {
       ->type_name("NAME=FILE.npy")
       ->group(group);
   addRepeatedFlag(command, "--range", options.ranges,
-                  "ends of the values of a random input")
+                  "least and greatest value of a random input")
       ->type_name("NAME=LOW..HIGH")
       ->group(group);
-  command.add_option("--seed", options.seed, "of random inputs")
+  command.add_option("--seed", options.seed, "seed of random inputs")
       ->capture_default_str()
       ->check(checkSeed())
       ->group(group);
@@ -47,7 +47,7 @@ static void addResultFlags(CLI::App &command, RunFlags &options) {
       ->group(group);
   command
       .add_flag("--check", options.check,
-                "check the results; exit with 1 where they are wrong")
+                "check the results; exit with 1 if they are wrong")
       ->group(group);
   command.add_flag("--json", options.json, "print the report as JSON")
       ->group(group);
@@ -59,7 +59,8 @@ static void addTargetFlags(CLI::App &command, RunFlags &options) {
   for (const TargetInfo &info : getTargets())
     names += "\n" + info.name + ": " + info.description;
   options.target = getTargets().front().name;
-  command.add_option("--target", options.target, "what runs it:" + names)
+  command
+      .add_option("--target", options.target, "target that runs it:" + names)
       ->type_name("NAME")
       ->capture_default_str()
       ->group(group);
@@ -70,13 +71,14 @@ static void addTargetFlags(CLI::App &command, RunFlags &options) {
                  group);
   command
       .add_option("--repeat", options.repeat,
-                  "runs; the best one's time is reported")
+                  "number of runs; the best one's time is reported")
       ->type_name("N")
       ->check(CLI::Range(1u, 1000000u))
       ->group(group);
   command
       .add_flag("--round-storage", options.roundStorage,
-                "oracle: round what a compiled program stores to its type")
+                "oracle: round values that a compiled program stores to their "
+                "type")
       ->group(group);
 }
 

@@ -93,8 +93,8 @@ ExitCode nsacc::compilePhases(Program &program,
 void nsacc::addTileSizesFlag(CLI::App &command, std::vector<std::string> &dims,
                              const std::string &more) {
   addRepeatedFlag(command, "--dims", dims,
-                  "tile: sizes of heads and channels; others stay open, "
-                  "and tell what tiles are chosen for" +
+                  "tile: sizes of heads and channels; other sizes stay open "
+                  "in code, but tiles are chosen for them" +
                       more)
       ->type_name("NAME=SIZE,...")
       ->group("Compiler");

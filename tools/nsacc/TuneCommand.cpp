@@ -499,15 +499,15 @@ static ExitCode importStore(const std::string &path) {
 
 void nsacc::addTuneCommand(CLI::App &app, Invocation &invocation) {
   CLI::App *command = app.add_subcommand(
-      "tune", "measure schedules of a kernel, and keep the fastest for "
-              "compilations to come");
+      "tune", "measure schedules of a kernel, and keep the fastest for later "
+              "compilations");
   auto flags = std::make_shared<TuneFlags>();
   addProgramFlags(*command, flags->program);
   // `export` and `import` need no file.
   command->get_option("FILE")->required(false);
   addRepeatedFlag(*command, "--dims", flags->dims,
-                  "sizes of all dimensions of the calls to tune for; of ragged "
-                  "ones the rows' lengths: T=[5,0,127]")
+                  "sizes of all dimensions of the calls to tune for; for "
+                  "ragged ones the rows' lengths: T=[5,0,127]")
       ->type_name("NAME=SIZE,...");
   command
       ->add_option(
@@ -517,14 +517,17 @@ void nsacc::addTuneCommand(CLI::App &app, Invocation &invocation) {
       ->type_name("FILE.json");
   command
       ->add_option("--held-out", flags->heldOut,
-                   "such a list, by which the rule is judged")
+                   "list of sizes that the rule is judged by")
       ->type_name("FILE.json");
-  command->add_option("--most-schedules", flags->mostSchedules, "of the rule")
+  command
+      ->add_option("--most-schedules", flags->mostSchedules,
+                   "most schedules of the rule")
       ->check(CLI::Range(size_t{1}, size_t{16}))
       ->capture_default_str();
   command
       ->add_option("--max-slowdown", flags->mostSlowdown,
-                   "of a shape by the rule, relative to its fastest schedule")
+                   "most slowdown of a shape by the rule, relative to its "
+                   "fastest schedule")
       ->check(checkNumber(1, 100))
       ->capture_default_str();
   command
@@ -534,45 +537,43 @@ void nsacc::addTuneCommand(CLI::App &app, Invocation &invocation) {
       ->check(checkFileName());
   command
       ->add_option("--target", flags->target,
-                   "what runs it, on this machine: cpu or cuda")
+                   "target that runs it, on this machine: cpu or cuda")
       ->type_name("NAME")
       ->capture_default_str();
   addScheduleFlag(*command, flags->schedule);
   command
       ->add_option("--effort", flags->effort,
-                   "seeds: schedules that were the fastest before; model: what "
-                   "a model prefers; quick: what it puts in front; "
-                   "full: more, and how "
-                   "steps are ordered; exhaustive: every candidate")
+                   "seeds: schedules that were the fastest before; model: the "
+                   "best one by a model; quick: its best ones; full: more, "
+                   "and orders of steps; exhaustive: every candidate")
       ->capture_default_str();
   command
       ->add_option("--budget", flags->budget,
-                   "seconds after which no more candidates are begun; of "
+                   "seconds after which no more candidates are begun; with "
                    "--dims-file, for all shapes together")
       ->type_name("SECONDS")
       ->check(checkSeconds())
       ->capture_default_str();
   command
       ->add_option("--agreement", flags->agreement,
-                   "of selections: how much of a query is common to 32 "
-                   "neighbouring tokens, 0 to below 1")
+                   "for selections: share of blocks that 32 neighbouring "
+                   "tokens have in common, 0 to below 1")
       ->check(checkNumber(0, 0.999))
       ->capture_default_str();
   command->add_flag("--graph", flags->isGraph,
                     "measure launches of a CUDA graph");
-  command->add_flag("--cold", flags->isCold,
-                    "measure with a cold cache of the second level");
+  command->add_flag("--cold", flags->isCold, "measure with a cold L2 cache");
   addRepeatedFlag(*command, "--range", flags->ranges,
-                  "ends of an input's integers, where the program doesn't "
-                  "tell them")
+                  "least and greatest integer of an input, if the program "
+                  "doesn't say")
       ->type_name("NAME=LOW..HIGH");
-  command->add_option("--seed", flags->seed, "of random inputs")
+  command->add_option("--seed", flags->seed, "seed of random inputs")
       ->check(checkSeed())
       ->capture_default_str();
   command
       ->add_option(
           "--timeout", flags->timeout,
-          "seconds after which a candidate that doesn't end has failed")
+          "seconds after which a candidate that is still running has failed")
       ->check(checkSeconds())
       ->capture_default_str();
   addThreadsFlag(*command, flags->threads,
@@ -580,7 +581,7 @@ void nsacc::addTuneCommand(CLI::App &app, Invocation &invocation) {
                  "(NSACC_THREADS, or all of the machine)",
                  "Compiler");
   command->add_flag("--json", flags->json,
-                    "print all trials, of many shapes their times, as JSON");
+                    "print all trials as JSON; for many shapes, their times");
   auto file = std::make_shared<std::string>();
   auto addTransfer = [&](const char *name, const char *what,
                          ExitCode (*run)(const std::string &)) {
