@@ -233,8 +233,8 @@ NSACC_API nsacc_status nsacc_load_package(const void *package, size_t size,
 
 NSACC_API void nsacc_program_destroy(nsacc_program *program);
 
-/*===-- What a program takes and gives
- * ----------------------------------------*/
+/*===-- Inputs and results of a program
+ * ---------------------------------------*/
 
 typedef enum nsacc_dim_kind {
   NSACC_DIM_CONSTANT = 1, /**< size */

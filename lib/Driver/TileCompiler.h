@@ -37,7 +37,7 @@ struct Specialization {
   /// Whether the device's model chose `tuned` instead.
   bool isModelled = false;
 
-  /// As a part of keys.
+  /// Text for keys.
   std::string spell() const;
   /// Names of the dimensions that it is made for.
   llvm::SmallVector<std::string> getNames() const;

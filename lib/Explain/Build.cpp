@@ -273,8 +273,8 @@ llvm::Expected<Explanation> explain::build(const CompiledProgram &program,
     return std::move(error);
   std::string tuned =
       explanation.tuned ? explanation.tuned->schedule : explanation.ruled;
-  // As in a run. Modes that measure would find a schedule that isn't known
-  // before.
+  // Uses the model as a run does. Modes that measure would find a schedule that
+  // isn't known before.
   bool isModelled = !explanation.tuned && !explanation.rule &&
                     options.tuning.mode == TuneMode::Model;
   if (isModelled) {

@@ -88,7 +88,7 @@ void Parser::checkComment() {
   ahead = lexer.next();
 }
 
-/// What to write while a feature is missing.
+/// Advice on code to write while a feature is missing.
 static StringRef getSubstitute(Token::Kind kind) {
   switch (kind) {
   case Token::Kind::kw_rotary:

@@ -9,7 +9,8 @@ using namespace nsacc;
 using namespace nsacc::frontend;
 using llvm::Twine;
 
-/// What to write instead of `argument`, which isn't an argument of `call`.
+/// Advice on code to write instead of `argument`, which isn't an argument of
+/// `call`.
 static std::string explainArgument(const ast::CallExpr &call,
                                    StringRef argument, const std::string &usage,
                                    bool isMask = false) {

@@ -15,7 +15,7 @@ using namespace nsacc::frontend;
 using ast::Operator;
 
 //===----------------------------------------------------------------------===//
-// Comparisons of what counts different things
+// Comparisons of numbers that count different things
 //===----------------------------------------------------------------------===//
 
 /// Whether `expr`, or a term of the sum `expr`, is such a name, or a call of

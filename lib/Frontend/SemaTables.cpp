@@ -35,7 +35,8 @@ static int64_t getStride(Attribute counted) {
   return blocks ? blocks.getBlock() : 0;
 }
 
-/// What a name in a clause counts, for messages; empty if that has no name.
+/// The things that a name in a clause counts, for messages; empty if they have
+/// no name.
 static std::string describeCounted(StringRef name, Attribute counted) {
   if (!counted)
     return name == "b" ? "rows of the batch" : "";
@@ -49,7 +50,7 @@ static std::string describeCounted(StringRef name, Attribute counted) {
   return (name == "i" ? "positions in " : "") + named.getName().str();
 }
 
-/// How to read the dimension `found` instead, if that is known.
+/// Advice on how to read the dimension `found`, if it is known.
 static std::string adviseIndex(StringRef name, nsa::NamedDimAttr found,
                                const ScalarScope &scope) {
   Attribute counted = scope.counted.lookup(name);

@@ -68,8 +68,8 @@ driver::Function Kernels::loadFunction(const Launch &launch) const {
   return function;
 }
 
-/// As many blocks as fit into the registers and shared memory of a
-/// multiprocessor; the compiler chose these.
+/// Number of blocks that fit into the registers and shared memory of a
+/// multiprocessor; the compiler chose both.
 int Kernels::countResidentBlocks(const Launch &launch,
                                  driver::Function function) const {
   if (!isPersistent(launch))

@@ -7,7 +7,7 @@ namespace py = pybind11;
 using namespace nsacc::python;
 
 //===----------------------------------------------------------------------===//
-// What is looked up once
+// Objects that are looked up once
 //===----------------------------------------------------------------------===//
 
 static const dlpack::ExchangeAPI *getExchange(const py::object &tensorType) {

@@ -155,7 +155,7 @@ ArrayRef<Edit> nsacc::getEdits() {
   return edits;
 }
 
-//===-- What nothing reads ------------------------------------------------===//
+//===-- Unused ops and arguments ------------------------------------------===//
 
 static void eraseDeadCode(Operation &op) {
   for (Region &region : op.getRegions())

@@ -38,7 +38,7 @@ CLI::Option *nsacc::addDeviceFlag(CLI::App &command,
   return command
       .add_option("--device", device,
                   "with --target cuda: compile for the GPU that a JSON file "
-                  "of nsacc device describes")
+                  "describes, as nsacc device writes them")
       ->type_name("FILE.json")
       ->group(group);
 }

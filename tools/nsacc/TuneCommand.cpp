@@ -42,7 +42,7 @@ struct TuneFlags {
 };
 } // namespace
 
-//===-- What is printed ---------------------------------------------------===//
+//===-- Output ------------------------------------------------------------===//
 
 /// Prints one line; on a terminal, the next one overwrites it.
 static void printProgress(const tuning::Progress &progress) {

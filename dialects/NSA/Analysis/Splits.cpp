@@ -126,7 +126,7 @@ bool Cut::growAll() {
 }
 
 //===----------------------------------------------------------------------===//
-// Whether nothing mixes the parts
+// Checks that no op mixes the parts
 //===----------------------------------------------------------------------===//
 
 /// Whether at most one of the dimensions is cut, and no dimension counts a cut

@@ -7,7 +7,7 @@ include "mlir/IR/EnumAttr.td"
 
 //===-- Enumerations ------------------------------------------------------===//
 
-def NSA_Tail : I32EnumAttr<"Tail", "what pooling does with an incomplete window", [
+def NSA_Tail : I32EnumAttr<"Tail", "treatment of an incomplete window", [
   I32EnumAttrCase<"Drop", 0, "drop">,
   I32EnumAttrCase<"Average", 1, "average">,
   I32EnumAttrCase<"ZerosLeft", 2, "zeros_left">,
@@ -16,7 +16,7 @@ def NSA_Tail : I32EnumAttr<"Tail", "what pooling does with an incomplete window"
   let genSpecializedAttr = 0;
 }
 
-def NSA_PoolKind : I32EnumAttr<"PoolKind", "how the tokens of a window become one", [
+def NSA_PoolKind : I32EnumAttr<"PoolKind", "reduction of a window's tokens", [
   I32EnumAttrCase<"Mean", 0, "mean">,
   I32EnumAttrCase<"Max", 1, "max">,
   I32EnumAttrCase<"Weighted", 2, "weighted">]> {
@@ -24,7 +24,7 @@ def NSA_PoolKind : I32EnumAttr<"PoolKind", "how the tokens of a window become on
   let genSpecializedAttr = 0;
 }
 
-def NSA_ImportanceKind : I32EnumAttr<"ImportanceKind", "which value of a (query, key) pair counts", [
+def NSA_ImportanceKind : I32EnumAttr<"ImportanceKind", "value of a (query, key) pair that counts", [
   I32EnumAttrCase<"Prob", 0, "prob">,
   I32EnumAttrCase<"Score", 1, "score">,
   I32EnumAttrCase<"Activation", 2, "activation">]> {
@@ -50,7 +50,7 @@ def NSA_BlockMap : I32EnumAttr<"BlockMap", "reduction of pooled keys to token bl
   let genSpecializedAttr = 0;
 }
 
-def NSA_ShareBy : I32EnumAttr<"ShareBy", "how neighbours that share a selection agree on it", [
+def NSA_ShareBy : I32EnumAttr<"ShareBy", "rule by which neighbours that share a selection choose it", [
   I32EnumAttrCase<"Sum", 0, "sum">,
   I32EnumAttrCase<"Mean", 1, "mean">,
   I32EnumAttrCase<"Max", 2, "max">,

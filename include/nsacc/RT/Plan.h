@@ -83,7 +83,7 @@ struct Step {
   uint32_t operands[3] = {};
 };
 
-/// How many operands a step has.
+/// Number of operands of a step.
 unsigned getNumOperands(Step::Kind kind);
 /// Whether a step of this kind has a value.
 bool hasValue(Step::Kind kind);

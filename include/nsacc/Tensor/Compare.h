@@ -10,7 +10,7 @@ namespace nsacc {
 /// A tensor's content, in a few numbers.
 struct Summary {
   int64_t elements = 0, nans = 0, infinities = 0;
-  /// Of finite elements; 0 if there are none.
+  /// Over finite elements; 0 if there are none.
   double min = 0, max = 0, mean = 0;
   /// XXH3 of the elements' bytes in row-major order.
   uint64_t checksum = 0;

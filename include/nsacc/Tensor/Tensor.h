@@ -47,13 +47,13 @@ public:
   int64_t getNumElements() const;
   void *getData() const { return data; }
   bool isContiguous() const;
-  /// The same memory with dimensions in another order: dimension i of the view
-  /// is this tensor's dimension order[i].
+  /// A view of the same memory with dimensions in another order: dimension i of
+  /// the view is this tensor's dimension order[i].
   Tensor permute(llvm::ArrayRef<int64_t> order) const;
   /// The inverse of permute: dimension order[i] of the view is this tensor's
   /// dimension i.
   Tensor permuteBack(llvm::ArrayRef<int64_t> order) const;
-  /// The same bits in row-major order: this tensor, or a copy.
+  /// This tensor if it is in row-major order, or else a copy that is.
   Tensor toContiguous() const;
 
   /// All elements in row-major order. Integers and booleans convert exactly up

@@ -20,7 +20,7 @@ using namespace nsacc::cuda;
 char NotAskedError::ID;
 
 //===----------------------------------------------------------------------===//
-// What it says
+// Output of ptxas
 //===----------------------------------------------------------------------===//
 
 unsigned KernelReport::getSpilledBytes() const {
@@ -123,7 +123,7 @@ AssemblerReport nsacc::cuda::parseReport(StringRef text) {
 }
 
 //===----------------------------------------------------------------------===//
-// Running it
+// Running ptxas
 //===----------------------------------------------------------------------===//
 
 std::optional<std::string>

@@ -105,13 +105,13 @@ TEST_F(CUDACacheTest, EachIngredientOfTheKeyIsAMiss) {
   EXPECT_EQ(countCompilations(), 1);
   options.ptxas = {getPath("none")};
   EXPECT_EQ(countCompilations(), 1);
-  // All of them are there now, but for the first ptxas.
+  // All of them are in the cache now, except for the first ptxas.
   EXPECT_EQ(countCompilations(), 0);
   options.ptxas = {getPath("ptxas")};
   EXPECT_EQ(countCompilations(), 0);
 }
 
-/// How a schedule is spelled, and what stands behind the program.
+/// The spelling of a schedule, and text after the program.
 TEST_F(CUDACacheTest, WhatChangesNothingIsAHit) {
   EXPECT_EQ(countCompilations(kFlash, makeSizes(), "sm_90a", "keys=32"), 1);
   EXPECT_EQ(countCompilations(kFlash, makeSizes(), "sm_90a", " keys = 32"), 0);

@@ -150,7 +150,7 @@ TEST(TileMap, IsEmptyWithoutTokens) {
 
 } // namespace
 
-/// Of many rows of tiles only some are looked at: cells are exact, counts are
+/// Only some of many rows of tiles are looked at: cells are exact, counts are
 /// estimates.
 TEST(TileMap, LongCallsAreLookedAtHereAndThere) {
   int64_t tokens = int64_t{1} << 20;

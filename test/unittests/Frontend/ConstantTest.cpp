@@ -72,7 +72,7 @@ TEST(Constant, TruncationStaysWithin64Bits) {
 }
 
 TEST(Constant, ComparesIntegersExactly) {
-  // As doubles these two would be equal.
+  // These two would be equal as doubles.
   Folded folded = foldBinary(Operator::Less, Constant::ofInt(most - 1),
                              Constant::ofInt(most));
   EXPECT_TRUE(folded.value->boolean);

@@ -156,7 +156,7 @@ nsa.kernel @pooled(%q: !q, %x: !x, %so: !nsa.tensor<[offsets(S)], i32>, %no: !ns
                                      makeReals({5, 1, 1}, {9, 5, 8, 6, 7}),
                                      makeIntegers({3}, {0, 1, 4}),
                                      makeIntegers({3}, {0, 2, 5})});
-  // As wide as the longest row needs; entries past a row's end are absent.
+  // The width is the longest row's; entries past a row's end are absent.
   EXPECT_EQ(results[0].getShape(), llvm::ArrayRef<int64_t>({4, 1, 3}));
   expectReals(results[0], {9, 5, -infinity, 8, 6, 7, 16, 12, 14, 24, 18, 21});
   EXPECT_EQ(results[1].getShape(), llvm::ArrayRef<int64_t>({4, 1, 2}));

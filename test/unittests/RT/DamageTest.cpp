@@ -168,7 +168,7 @@ TEST_F(DamageTest, CountersHaveNoClusters) {
 }
 
 //===----------------------------------------------------------------------===//
-// What a launch passes and what its kernel takes
+// Parameters of launches and of their kernels
 //===----------------------------------------------------------------------===//
 
 static void dropAnArgument(TargetCode &code) {

@@ -190,7 +190,7 @@ TEST_F(ModelTest, LongerCallsTakeLonger) {
   }
 }
 
-/// As measured on an H200: narrow key tiles of one warpgroup are slower.
+/// Narrow key tiles of one warpgroup are slower, as measured on an H200.
 TEST_F(ModelTest, RanksTilesAsTheyWereMeasured) {
   DimSizes sizes = makeSizes({{"B", 1}, {"T", 3000}, {"S", 3000}});
   auto get = [&](llvm::StringRef schedule) {
@@ -203,8 +203,8 @@ TEST_F(ModelTest, RanksTilesAsTheyWereMeasured) {
   EXPECT_LT(1.2 * usual, narrow);
 }
 
-/// As measured on an H200: lists that neighbours don't share are faster block
-/// by block, and shared lists are faster together.
+/// Lists that neighbours don't share are faster block by block, and shared
+/// lists are faster together, as measured on an H200.
 TEST_F(ModelTest, OrdersDependOnHowMuchNeighboursAgree) {
   const char *text = R"(
 kernel f(q: [B, T, 16, 64], k: [B, S, 4, 64], v: [B, S, 4, 64], idx: i32[B, T, 4, 12])

@@ -28,7 +28,7 @@ def ConvertNSAToNSATile : Pass<"convert-nsa-to-nsatile", "::mlir::ModuleOp"> {
     Option<"mostSelected", "most-selected", "int64_t", "2048",
            "the most blocks that a selection may have for a row">,
     Option<"mostSorted", "most-sorted", "int64_t", "2048",
-           "the most blocks that a row's list may have where it is sorted">,
+           "the most blocks that a row's list may have if it is sorted">,
     Option<"mostShared", "most-shared", "int64_t", "2147483647",
            "the most tokens that may share a selection">,
     Option<"longestWindow", "longest-window", "int64_t", "2147483647",

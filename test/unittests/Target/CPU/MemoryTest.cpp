@@ -119,8 +119,8 @@ TEST_F(MemoryTest, ElementTypes) {
     check({6, 30, 9, 41, 1, 1, 17, 0, "1", dtype});
 }
 
-/// The same copy from a view with other strides; the runtime converts it to the
-/// layout that code was compiled for.
+/// Copies the same data from a view with other strides; the runtime converts it
+/// to the layout that code was compiled for.
 TEST_F(MemoryTest, TransposedAndMisalignedInputs) {
   Tensor base = random(DType::F32, {50 * 3 * 9 + 1});
   Tensor in = Tensor::borrow(static_cast<char *>(base.getData()) + 4,
