@@ -1,19 +1,17 @@
-/*===- nsacc-c/nsacc.h - C interface of nsacc -----------------------*- C
--*-===*\
-|* *|
-|* Compiles attention programs and runs them on tensors in host memory. *|
-|* *|
+/*===- nsacc-c/nsacc.h - C interface of nsacc ---------------------*- C -*-===*\
+|*                                                                            *|
+|* Compiles attention programs and runs them on tensors in host memory.       *|
+|*                                                                            *|
 |* Handles are opaque and belong to the caller, who destroys them; destroying *|
-|* NULL does nothing. Strings are UTF-8, end in NUL, and live as long as the *|
-|* handle that gave them. Functions that can fail return a status and, where *|
-|* `error` isn't NULL, hand out an error object then (NULL when they succeed).
-*|
-|* An index out of range gives NULL or 0. *|
-|* *|
-|* Every function may be called from any thread. Programs, errors and shapes *|
-|* don't change once made, so threads may share them; options belong to one *|
-|* thread at a time. *|
-|* *|
+|* NULL does nothing. Strings are UTF-8, end in NUL, and live as long as the  *|
+|* handle that gave them. Functions that can fail return a status and, if     *|
+|* `error` isn't NULL, an error object (NULL on success). An index out of     *|
+|* range gives NULL or 0.                                                     *|
+|*                                                                            *|
+|* Every function may be called from any thread. Programs, errors and shapes  *|
+|* don't change once made, so threads may share them; only one thread at a    *|
+|* time may use options.                                                      *|
+|*                                                                            *|
 \*===----------------------------------------------------------------------===*/
 
 #ifndef NSACC_C_NSACC_H
@@ -50,8 +48,7 @@ NSACC_API size_t nsacc_num_variables(void);
 NSACC_API const char *nsacc_variable_name(size_t index);
 NSACC_API const char *nsacc_variable_description(size_t index);
 
-/*===-- Errors
- * ----------------------------------------------------------------*/
+/*===-- Errors ------------------------------------------------------------===*/
 
 typedef enum nsacc_status {
   NSACC_OK = 0,
@@ -120,8 +117,7 @@ NSACC_API size_t nsacc_diagnostic_num_notes(const nsacc_diagnostic *diagnostic);
 NSACC_API const nsacc_diagnostic *
 nsacc_diagnostic_note(const nsacc_diagnostic *diagnostic, size_t index);
 
-/*===-- Compiling
- * -------------------------------------------------------------*/
+/*===-- Compiling ---------------------------------------------------------===*/
 
 typedef struct nsacc_options nsacc_options;
 typedef struct nsacc_program nsacc_program;
@@ -233,8 +229,7 @@ NSACC_API nsacc_status nsacc_load_package(const void *package, size_t size,
 
 NSACC_API void nsacc_program_destroy(nsacc_program *program);
 
-/*===-- Inputs and results of a program
- * ---------------------------------------*/
+/*===-- Inputs and results of a program -----------------------------------===*/
 
 typedef enum nsacc_dim_kind {
   NSACC_DIM_CONSTANT = 1, /**< size */
@@ -413,8 +408,7 @@ NSACC_API nsacc_status nsacc_program_schedule(const nsacc_program *program,
                                               nsacc_text **text,
                                               nsacc_error **error);
 
-/*===-- Running
- * ---------------------------------------------------------------*/
+/*===-- Running -----------------------------------------------------------===*/
 
 /** A tensor in host memory, or on the device that nsacc_run_options_set_device
  * names; it stays the caller's. */
@@ -460,7 +454,7 @@ NSACC_API void nsacc_run_options_destroy(nsacc_run_options *options);
 /** 0 (default): as many as the machine has. Results don't depend on it. */
 NSACC_API nsacc_status nsacc_run_options_set_threads(nsacc_run_options *options,
                                                      uint32_t threads);
-/** The value of NSACC_THREADS, 0 where it isn't set. */
+/** The value of NSACC_THREADS, 0 if it isn't set. */
 NSACC_API nsacc_status nsacc_threads_from_environment(uint32_t *threads,
                                                       nsacc_error **error);
 /** Oracle: also round values that a compiled program stores in between (default
@@ -480,8 +474,8 @@ typedef struct nsacc_statistics {
   /** Memory beyond inputs and outputs. */
   int64_t workspace_bytes;
 } nsacc_statistics;
-/** Where successful runs with these options write their statistics; NULL:
- * nowhere. */
+/** The place to which successful runs with these options write their
+ * statistics; NULL: none. */
 NSACC_API nsacc_status nsacc_run_options_set_statistics(
     nsacc_run_options *options, nsacc_statistics *statistics);
 /** `is_interrupted` is called now and then by the thread that runs, with

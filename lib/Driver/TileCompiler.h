@@ -155,7 +155,7 @@ public:
       const llvm::StringMap<int64_t> &sizes,
       std::optional<gpu::Device> device) const;
 
-  /// The module of `compile` as text. Fails where a size is missing.
+  /// The module of `compile` as text. Fails if a size is missing.
   llvm::Expected<std::string> print(size_t kernel, const Signature &signature,
                                     const llvm::StringMap<int64_t> &sizes,
                                     std::optional<gpu::Device> device) const;

@@ -52,8 +52,8 @@ private:
   Token lexWord();
   Token lexNumber();
   bool lexPunctuation(Token &token);
-  /// Reports text that isn't a token. False if it doesn't stand for one,
-  /// either.
+  /// Reports text that isn't a token. False if it is to be skipped, true if
+  /// `token` replaces it.
   bool lexUnknown(Token &token);
   /// Reports text in quotes. False if there is none.
   bool skipString();

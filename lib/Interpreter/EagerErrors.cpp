@@ -67,7 +67,7 @@ void EagerErrors::evaluate(const std::vector<bool> *onlyRows,
       kernel, inputs,
       {.roundStorage = true, .threads = threads, .eagerSeed = evaluations++},
       onlyRows);
-  // If rounding causes an error of the run, it tells nothing about results.
+  // If rounding causes an error of the run, the run says nothing about results.
   if (!run) {
     llvm::consumeError(run.takeError());
     return;

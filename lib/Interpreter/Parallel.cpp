@@ -9,7 +9,7 @@ using namespace nsacc::interpreter;
 
 namespace {
 
-/// The error of the lowest row among those that failed.
+/// The error of the lowest failed row.
 class FirstError {
 public:
   void add(int64_t newRow, llvm::Error newError) {

@@ -276,7 +276,7 @@ StepFunction ArithSteps::makeDivision() {
 
 StepFunction ArithSteps::makeConversion() {
   using I = int64_t;
-  // Reals are fp64 whatever their type.
+  // Reals are fp64, independent of their type.
   if (isa<arith::TruncFOp>(op))
     return make<double(double)>([](double x) { return x; });
   unsigned to = getResultWidth();

@@ -13,7 +13,7 @@ class ScoringOpInterface;
 
 namespace nsacc::interpreter {
 
-/// Keys that a clause is evaluated for at a time.
+/// Number of keys for which a clause is evaluated in one step.
 inline constexpr size_t lanesAtATime = 512;
 
 /// Scores of the visible pairs of queries and keys, for attend and importance

@@ -1,4 +1,4 @@
-//===- SharedScores.h - What rows that share a selection choose by -*- C++ -*-//
+//===- SharedScores.h - Scores of rows that share a selection ---*- C++ -*-===//
 
 #ifndef NSACC_LIB_INTERPRETER_SHAREDSCORES_H
 #define NSACC_LIB_INTERPRETER_SHAREDSCORES_H

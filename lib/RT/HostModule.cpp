@@ -60,7 +60,7 @@ bool nsacc::rt::hasRoomOnStack(int64_t bytes) {
 }
 
 //===----------------------------------------------------------------------===//
-// Tensors whose strides code isn't for
+// Tensors with strides that code can't use
 //===----------------------------------------------------------------------===//
 
 namespace {

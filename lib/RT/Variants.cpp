@@ -17,7 +17,7 @@ const Guard *nsacc::rt::findFailedGuard(const Variant &variant,
 }
 
 //===----------------------------------------------------------------------===//
-// Variants beside each other
+// Relations of variants
 //===----------------------------------------------------------------------===//
 
 namespace {

@@ -1,4 +1,4 @@
-//===- Memory.cpp - Whether a machine has room for tensors ----------------===//
+//===- Memory.cpp - Memory check for a run's tensors ----------------------===//
 
 #include "nsacc/Tensor/Memory.h"
 #include "llvm/Support/FormatVariadic.h"

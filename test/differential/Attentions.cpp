@@ -14,8 +14,8 @@ KeyText RandomProgram::getTokens() {
   return keys;
 }
 
-/// An input of queries, or the output of an earlier attention, whose features
-/// are those of values.
+/// An input of queries, or the output of an earlier attention, which has the
+/// values' features.
 Text RandomProgram::getQuery(KeyText &keys) {
   if (!keys.pooled && !branches.empty() && c.chance(8)) {
     keys.keys = "v";

@@ -12,7 +12,7 @@ using Text = std::string;
 
 inline Text number(int64_t value) { return std::to_string(value); }
 
-/// Names of dimensions and what has been written so far.
+/// Names of dimensions, and the text written so far.
 struct ProgramText {
   explicit ProgramText(Choices &choices) : choices(choices) {}
 

@@ -1,4 +1,4 @@
-//===- ProgramDiagnostics.cpp - Diagnostics of a program for editors ------===//
+//===- ProgramDiagnostics.cpp - Diagnostics for editors -------------------===//
 
 #include "ProgramDiagnostics.h"
 #include "Lines.h"

@@ -1,4 +1,4 @@
-//===- ProgramDiagnostics.h - What an editor shows of a program -*- C++ -*-===//
+//===- ProgramDiagnostics.h - Diagnostics for editors -----------*- C++ -*-===//
 
 #ifndef NSACC_TOOLS_LSP_SERVER_PROGRAMDIAGNOSTICS_H
 #define NSACC_TOOLS_LSP_SERVER_PROGRAMDIAGNOSTICS_H

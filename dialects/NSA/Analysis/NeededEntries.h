@@ -1,4 +1,4 @@
-//===- NeededEntries.h - Which pooled keys an importance is asked of -*- C++ -//
+//===- NeededEntries.h - Pooled keys whose importance is read ---*- C++ -*-===//
 
 #ifndef NSA_ANALYSIS_NEEDEDENTRIES_H
 #define NSA_ANALYSIS_NEEDEDENTRIES_H

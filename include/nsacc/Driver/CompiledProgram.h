@@ -247,8 +247,8 @@ public:
                       RunStatistics *statistics = nullptr) const;
 
   /// The schedule that code for these sizes is compiled with: the options'
-  /// schedule, with smaller tiles for ops that had no room. The sizes are those
-  /// of heads and channels; others may be open.
+  /// schedule, with smaller tiles for ops that had no room. The sizes are for
+  /// heads and channels; others may be open.
   llvm::Expected<schedule::Settings>
   fitSchedule(llvm::StringRef kernel,
               const llvm::StringMap<int64_t> &sizes) const;

@@ -1,4 +1,4 @@
-//===- PackageSignature.h - What a package's program takes ------*- C++ -*-===//
+//===- PackageSignature.h - Signatures of packages' programs ----*- C++ -*-===//
 
 #ifndef NSACC_DRIVER_PACKAGESIGNATURE_H
 #define NSACC_DRIVER_PACKAGESIGNATURE_H

@@ -42,8 +42,8 @@ std::string toString(const TunePolicy &policy);
 /// The value of NSACC_TUNE that uses schedules of a policy: "replay,graph".
 std::string spellReplay(const TunePolicy &policy);
 
-/// Reads "replay", "full,graph,cold,agreement=0.9"; none where it isn't of that
-/// form.
+/// Reads "replay", "full,graph,cold,agreement=0.9"; none if the text isn't of
+/// that form.
 std::optional<std::pair<TuneMode, TunePolicy>>
 readTuneMode(llvm::StringRef text);
 

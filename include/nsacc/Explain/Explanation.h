@@ -32,7 +32,7 @@ struct OpExplanation {
 struct ProgramExplanation {
   enum class Role {
     Main,   ///< computes ops
-    Helper, ///< prepares or finishes what a main program computes
+    Helper, ///< prepares or finishes a main program's results
     Exact   ///< computes again what isn't finite
   };
 
@@ -139,7 +139,7 @@ struct BuildOptions {
   std::function<void(llvm::StringRef)> warn;
 };
 
-/// Compiles a kernel for calls with these sizes, all of which are known.
+/// Compiles a kernel for calls with these sizes, which must all be known.
 llvm::Expected<Explanation> build(const CompiledProgram &program,
                                   llvm::StringRef kernel, const DimSizes &sizes,
                                   BuildOptions options);

@@ -12,7 +12,7 @@ struct BlockResources {
   int64_t threads = 0;
   /// Registers of a thread at the start; 0: not known.
   int64_t registers = 0;
-  /// Static and dynamic shared memory, without what the device reserves.
+  /// Static and dynamic shared memory, without the device's reserve.
   int64_t sharedBytes = 0;
 };
 

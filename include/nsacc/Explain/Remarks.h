@@ -34,7 +34,7 @@ struct Remark {
 };
 
 /// Collects remarks of passes, each once: a kernel that is compiled again with
-/// smaller tiles says most of them twice.
+/// smaller tiles repeats most of them.
 class Remarks {
 public:
   /// Listens to the context, which must not outlive this object. Contexts may

@@ -17,8 +17,8 @@ namespace nsacc::interpreter {
 /// Evaluates a mask that depends on positions and sizes alone.
 class MaskRunner {
 public:
-  /// None if the mask reads tables, which only a run has. The sizes are those
-  /// of one batch row, in which nothing is ragged.
+  /// None if the mask reads tables, which only a run has. The sizes are for one
+  /// batch row, in which nothing is ragged.
   static std::optional<MaskRunner> create(mlir::Region &mask, DimSizes sizes);
   MaskRunner(MaskRunner &&);
   MaskRunner &operator=(MaskRunner &&);

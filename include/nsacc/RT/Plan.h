@@ -209,7 +209,7 @@ struct Time {
                                      std::vector<int64_t> &numbers);
 
 /// Visits launches in the order in which they run, by their indices, with the
-/// numbers of their time. `numbers` are those of the first time, before and
+/// numbers of their time. `numbers` are the ones of the first time, before and
 /// after the call. `visit` may end the visit with a problem.
 [[nodiscard]] Problem
 forEachLaunch(const Plan &plan, const std::vector<const int64_t *> &sizes,
@@ -231,7 +231,7 @@ inline int64_t alignWorkspace(int64_t bytes, int64_t alignment) {
                                        int64_t alignment, int64_t &bytes);
 
 /// Sizes and row-major strides of a workspace, as many as it has dimensions,
-/// and its bytes: 0 where it has no elements.
+/// and its bytes: 0 if it has no elements.
 [[nodiscard]] Problem computeExtent(const Workspace &workspace,
                                     const std::vector<int64_t> &numbers,
                                     int64_t *sizes, int64_t *strides,

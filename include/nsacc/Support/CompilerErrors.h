@@ -16,7 +16,7 @@ class NoRoomError : public llvm::ErrorInfo<NoRoomError> {
 public:
   static char ID;
 
-  /// `programs` are the names of those that have no room.
+  /// `programs` are the names of the programs that have no room.
   NoRoomError(const llvm::Twine &message, std::vector<std::string> programs)
       : text(message.str()), programs(std::move(programs)) {}
 

@@ -1,4 +1,4 @@
-//===- Memory.h - Whether a machine has room for tensors --------*- C++ -*-===//
+//===- Memory.h - Memory check for a run's tensors --------------*- C++ -*-===//
 
 #ifndef NSACC_TENSOR_MEMORY_H
 #define NSACC_TENSOR_MEMORY_H

@@ -98,7 +98,7 @@ LogicalResult PlanNumbers::read(Operation *op) {
     define(compare, add(comparison->first, operands));
     return success();
   }
-  // Numbers of a plan have 64 bits, whatever their types are.
+  // Numbers of a plan have 64 bits, independent of their types.
   if (isa<arith::IndexCastOp, arith::ExtSIOp>(op)) {
     define(op->getResult(0), lookup(op->getOperand(0)));
     return success();

@@ -29,7 +29,7 @@ template <typename To, typename From> static To cast(From value) {
   return result;
 }
 
-/// Tries every f16, and the numbers halfway to the next one and beside that.
+/// Tries every f16, and the numbers halfway to the next one and next to that.
 TEST(HostFunctionsTest, HalvesAreConverted) {
   Unary extend = find("__extendhfsf2"), truncate = find("__truncsfhf2");
   auto toHalf = [&](float value) {

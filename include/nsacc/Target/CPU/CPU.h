@@ -86,8 +86,7 @@ llvm::Expected<std::unique_ptr<Executable>> compile(mlir::ModuleOp module,
 
 /// The levels of processors that packages have code for, the best one first.
 llvm::ArrayRef<llvm::StringLiteral> getPackageLevels();
-/// Whether the options are those of a level; other processes can look up such
-/// code.
+/// Whether the options name a level; other processes can look up such code.
 bool isLevel(const Options &options);
 
 /// The processor's properties that code of these options depends on: the
