@@ -299,7 +299,8 @@ llvm::Error TileCompiler::withKernel(const Signature &signature,
   return use(*module->getOps<nsa::KernelOp>().begin(), getGoal(code), settings);
 }
 
-/// The smallest tiles of the ops; none if even these have no room.
+/// The smallest tiles of the ops, if one of these ops has no room even with
+/// them; none if they fit.
 std::optional<schedule::Settings>
 TileCompiler::findTooLarge(nsa::KernelOp kernel, schedule::Settings smallest,
                            llvm::ArrayRef<std::string> ops,

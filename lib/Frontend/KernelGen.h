@@ -105,8 +105,9 @@ private:
   void checkElementTypes(llvm::ArrayRef<mlir::Value> operands,
                          llvm::ArrayRef<const ast::Expr *> exprs);
 
-  // SemaScores.cpp Warns of a constant scale that isn't positive, or of one
-  /// that grows with a dimension's size.
+  // SemaScores.cpp
+  /// Warns of a constant scale that isn't positive, or of one that grows with a
+  /// dimension's size.
   void checkScale(nsa::AttendOp attend, const ast::Clause *scale);
   /// Warns of clauses whose constants hide or cancel everything.
   void checkConstants(nsa::AttendOp attend, const ast::CallExpr *call);

@@ -30,7 +30,7 @@ StreamKey nsacc::rt::getKey(driver::Stream stream) {
   if (status != driver::kCaptureNone)
     driver.fail(driver::results::captureInvalidated,
                 "launching while a capture has failed");
-  // A handle may be reused for another stream, an id may not.
+  // A handle may be reused for another stream, an id isn't.
   unsigned long long id = 0;
   driver.check(driver.streamGetId(stream, &id), "asking for the stream's id");
   return {id, false};
