@@ -18,5 +18,6 @@ CHECKS = (
     "remarks",
     "rejections",
     "formatting",
+    "prose",
     "readme",
 )
