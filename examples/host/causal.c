@@ -1,5 +1,5 @@
 /* Runs a package, on a GPU where there is one, else on the processor, and
- * checks the result: causal attention where every score is 0, so that a query's
+ * checks the result: causal attention with all scores 0, so that a query's
  * result is the mean of the values up to it.
  *
  * On a machine with nsacc, once:
@@ -8,13 +8,13 @@
  *     --dims HQ=4,H=2,D=64,DV=64 -o flash.nsapkg
  *   nsacc header flash.nsapkg -o flash.h --object flash.o
  *
- * Then, with a C compiler and libnsacc_rt alone:
+ * Then, with only a C compiler and libnsacc_rt:
  *
  *   cc causal.c flash.o $(pkg-config --cflags --libs nsacc_rt) -lm -o causal
  *
- * Memory comes from the runtime, so that nothing of CUDA is needed to build
- * this. Programs that have memory and streams of CUDA pass those: a device's
- * addresses as they are, and a CUstream or cudaStream_t as the stream. */
+ * Memory comes from the runtime, so that building this needs no part of CUDA.
+ * Programs with memory and streams of CUDA pass these: device addresses
+ * unchanged, and a CUstream or cudaStream_t as the stream. */
 
 #include "flash.h"
 #include <math.h>
@@ -65,7 +65,7 @@ static void *copy_to_device(const void *from, size_t bytes) {
 static void make_inputs(void) {
   for (size_t i = 0; i < sizeof(q) / sizeof(*q); ++i)
     q[i] = to_bf16((float)(i % 11) - 5);
-  /* All of k is 0: so are the scores. */
+  /* k is all 0, so the scores are, too. */
   for (size_t i = 0; i < sizeof(v) / sizeof(*v); ++i)
     v[i] = to_bf16((float)(i * 7 / D % 16) / 8 + (float)(i % 3));
 }
@@ -102,7 +102,7 @@ static int check_result(size_t row, size_t d, float mean) {
   return 0;
 }
 
-/* Rows are those of [B, T, HQ]. Stops at the first wrong number. */
+/* Rows are counted over [B, T, HQ]. Stops at the first wrong number. */
 static int check_row(size_t row) {
   size_t head = row % HQ / (HQ / H), t = row / HQ % T, b = row / HQ / T;
   float weight = logf((float)t + 1);

@@ -10,9 +10,9 @@ HEAD = """# What compiles for GPUs
 
 Written by `python -m sweep` (test/Integration/Python/sweep), which compiles each program without
 a GPU, with HQ = 8 query heads, H = 2 key heads and, where a table doesn't say otherwise,
-D = DV = 64 in bf16. A cell has the seconds of a processor that compiling takes, the registers of
-a thread, and the bytes that a thread spills: the largest of both targets where a table doesn't
-tell them apart. A number in brackets is a refusal, whose reason stands below the table."""
+D = DV = 64 in bf16. A cell has the processor seconds of compiling, the registers of a thread, and
+the bytes that a thread spills: the largest of both targets where a table doesn't separate them. A
+number in brackets is a refusal; its reason stands below the table."""
 
 
 class _Reasons:
