@@ -2,6 +2,6 @@
 
 import os
 
-# Records tell what compiling takes.
+# Records have the time of compiling.
 os.environ["NSACC_CACHE"] = "off"
 os.environ["NSACC_TUNE"] = "off"

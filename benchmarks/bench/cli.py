@@ -12,7 +12,7 @@ from . import record
 ROOT = Path(__file__).resolve().parents[2]
 GPU: dict[str, object] = {"visit_ms": 150.0, "most_seconds": None, "together": 4, "peers": None,
                           "before": None, "processes": 1, "tune": None}
-# What each suite has beside the common options, and the defaults.
+# Each suite's options beside the common ones, and its defaults.
 DEFAULTS: dict[str, dict[str, object]] = {
     "call": {"rounds": 25, "calls": 200},
     "cpu": {"rounds": 3, "tools": ROOT / "build" / "dev" / "bin", "repeats": 3,
@@ -112,6 +112,6 @@ def _run_processes(options: argparse.Namespace, arguments: list[str]) -> int:
     from .gpu.processes import run_all
 
     path = options.output or record.default_path(ROOT, options.suite)
-    # The last of several --processes counts, as of all options.
+    # The last of several --processes counts, as for all options.
     return run_all(ROOT / "benchmarks" / "run", [*arguments, "--processes", "1"],
                    options.processes, options.seed, path, options.most_seconds)

@@ -24,7 +24,7 @@ def describe_processor() -> str:
 
 
 def describe_commit(root: Path) -> str:
-    """Of the repository, or the one that a bundle was made of."""
+    """The commit of the repository, or the commit that a bundle was made from."""
     bundled = root / "commit"
     if bundled.exists():
         commit, _, changes = bundled.read_text().strip().partition("+")
@@ -34,7 +34,7 @@ def describe_commit(root: Path) -> str:
         return subprocess.run(["git", "-C", root, *arguments], text=True, capture_output=True,
                               check=True).stdout.strip()
 
-    # Records themselves don't change what is measured.
+    # Changed records don't change the measured code.
     changes = git("status", "--short", "--", ".", ":!benchmarks/results")
     return git("rev-parse", "--short=12", "HEAD") + ("+changes" if changes else "")
 
@@ -48,7 +48,7 @@ def describe_versions() -> dict[str, str]:
 
 
 def can_run(target: str) -> bool:
-    """Is there a device for it? Works on a GPU take their inputs from PyTorch."""
+    """Whether there is a device for it. Works on a GPU take their inputs from PyTorch."""
     if target == "cpu":
         return True
     try:
@@ -68,7 +68,7 @@ def describe_times(times: Sequence[float]) -> dict[str, object]:
 
 def compare(times: Sequence[float], peer: str | None, theirs: Sequence[float] | None,
             work: float = 1.0) -> dict[str, object]:
-    """The peer's side; `work` is ours in units of the peer's, where it does something else."""
+    """The peer's entries; `work` is our work in units of the peer's, if that differs."""
     if not theirs:
         return {"peer": peer, "peer_ms": None, "peer_spread": None, "ratio": None}
     there = describe_times(theirs)

@@ -1,1 +1,1 @@
-"""What a call costs the host."""
+"""Times of the host for a call."""

@@ -1,10 +1,9 @@
 """The suite `call`: microseconds of the host that a call takes.
 
-A visit makes calls behind each other. On a GPU nothing is waited for until they are all made, so
-that the time is what the host needs to put a run on a stream. On the CPU the inputs are the
-smallest, and the run itself is in the time. Ways that take the same tensors and give the same
-results stand beside each other: torch's own operator that does nothing but make its results is
-what an operator costs at least.
+A visit makes calls behind each other. On a GPU it waits only after all of them, so that the time is
+the host's for putting a run on a stream. On the CPU the inputs are the smallest, and the run itself
+is in the time. Ways that take the same tensors and give the same results stand beside each other.
+An operator of torch's that only makes its results shows the least cost of an operator.
 """
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ WAYS = ("call", "operator", "overload", "run", "empty", "sdpa")
 
 @dataclass(frozen=True)
 class Work:
-    """examples/flash.nsa, of three inputs and two results."""
+    """A work of examples/flash.nsa, with three inputs and two results."""
 
     target: str
     batch: int
@@ -50,12 +49,12 @@ class Work:
                 for heads in (self.heads, self.key_heads, self.key_heads)]
 
 
-# Without queries there is nothing to run: what is left is the host's.
+# Without queries there is nothing to run: only the host's time remains.
 WORKS = (Work("cpu", 1, 0), Work("cpu", 1, 1), Work("cuda", 2, 128))
 
 
 def make_ways(work: Work, root: Path) -> dict[str, Callable[[], Any]]:
-    """Functions of no arguments, all with the work's inputs."""
+    """Functions without arguments, all with the work's inputs."""
     import torch
     from torch.nn.functional import scaled_dot_product_attention
 
@@ -66,7 +65,7 @@ def make_ways(work: Work, root: Path) -> dict[str, Callable[[], Any]]:
     inputs = work.make_inputs()
     operator = nsacc.torch.op(program)
     overload = operator.overload
-    # In the order that torch's attention takes without a copy.
+    # The order that torch's attention takes without a copy.
     queries, keys, values = (tensor.transpose(1, 2).contiguous() for tensor in inputs)
     like = [(tuple(result.shape), result.dtype) for result in program(*inputs)]
 
@@ -135,7 +134,7 @@ def run(options: argparse.Namespace, root: Path) -> int:
               "processor": record.describe_processor(),
               "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
               "commit": record.describe_commit(root), **record.describe_versions()}
-    # The threads of others would be in the time.
+    # Other threads would be in the time.
     torch.set_num_threads(1)
     order = random.Random(options.seed)
     records = []

@@ -42,12 +42,12 @@ def _importance(probs: torch.Tensor, blocks: int, work: Work) -> torch.Tensor:
 
 def select(probs: torch.Tensor, first: int, last: int, total: int,
            work: Work) -> tuple[torch.Tensor, torch.Tensor]:
-    """Blocks that each query selects, -1 behind them, and how clear the choice was."""
+    """Blocks that each query selects, -1 behind them, and the clearness of the choice."""
     blocks = -(-total // BLOCK)
     importance = _importance(probs, blocks, work)
     i = torch.arange(first, last)[:, None]
     n = torch.arange(blocks)[None, :]
-    # A block is a candidate once a pooled key that meets it is over.
+    # A block is a candidate after the end of a pooled key that meets it.
     earliest = ((n * BLOCK - work.len) // work.stride + 1).clamp(min=0)
     seen = earliest * work.stride + work.len <= i
     own = i // BLOCK
@@ -57,7 +57,7 @@ def select(probs: torch.Tensor, first: int, last: int, total: int,
     gap = torch.full(ranked.shape[:-1], INF, dtype=probs.dtype)
     if blocks > TOP:
         least, next_one = top.values[..., TOP - 1], top.values[..., TOP]
-        # NaN: neither is there, or both are forced.
+        # NaN: both are absent, or both are forced.
         gap = ((least - next_one) / least.abs().clamp(min=1e-30)).nan_to_num(INF, posinf=INF)
     values, indices = top.values[..., :TOP], top.indices[..., :TOP]
     return indices.masked_fill(values == -INF, -1), gap
@@ -99,7 +99,7 @@ def nsa(t: Tensors, first: int, last: int, work: Work) -> tuple[torch.Tensor, to
 
 
 def prepare(t: Tensors, work: Work) -> Tensors:
-    """What is computed once for all queries."""
+    """Values that are computed once for all queries."""
     if work.work != "nsa":
         return t
     return t | {"kc": pool(t["k"], work), "vc": pool(t["v"], work)}

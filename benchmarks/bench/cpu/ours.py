@@ -1,4 +1,4 @@
-"""Compiles and runs programs by the project's tools."""
+"""Compiles and runs programs with the project's tools."""
 from __future__ import annotations
 
 import re
@@ -38,7 +38,7 @@ class Ours:
 
     def run(self, inputs: dict[str, np.ndarray], repeats: int,
             keep: bool = False) -> tuple[list[float], dict[str, np.ndarray]]:
-        """Seconds of processor time of each run, and the results where they are kept."""
+        """Processor seconds of each run, and the results if they are kept."""
         shapes = {name: value.shape for name, value in inputs.items()}
         results = self.work.result_shapes()
         arguments: list[object] = [self.module]

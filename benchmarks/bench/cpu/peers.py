@@ -1,4 +1,4 @@
-"""Other ways to compute the same, in PyTorch."""
+"""Other ways to compute the same results, in PyTorch."""
 from __future__ import annotations
 
 import time
@@ -21,7 +21,7 @@ def to_torch(inputs: dict[str, np.ndarray], dtype: torch.dtype) -> dict[str, tor
 
 
 def make_peers(work: Work, inputs: dict[str, np.ndarray], flex: bool) -> dict[str, Run]:
-    """Callables by name. Dense causal attention stands beside NSA, which it is to replace."""
+    """Callables by name. Dense causal attention stands beside NSA, which is meant to replace it."""
     t = to_torch(inputs, DTYPES[work.dtype])
     dense = "" if work.work == "flash" else " dense causal"
     peers: dict[str, Run] = {"torch eager": lambda: _eager(work, t)}
@@ -67,8 +67,8 @@ def measure(run: Run, repeats: int) -> list[float]:
 
 def check(work: Work, inputs: dict[str, np.ndarray], out: np.ndarray,
           rng: np.random.Generator) -> float:
-    """The greatest error in some ranges of queries against the formula in fp64; a selection
-    that rounding may decide otherwise is left out."""
+    """The greatest error in some ranges of queries against the formula in fp64; selections that
+    rounding may change are left out."""
     t = formulas.prepare(to_torch(inputs, torch.float64), work)
     found = torch.from_numpy(out[0])
     worst, size = 0.0, min(64, work.T)

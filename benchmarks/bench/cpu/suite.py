@@ -1,4 +1,4 @@
-"""The suite `cpu`: what runs, in which order, and what is written."""
+"""The suite `cpu`: its runs, their order, and its output."""
 from __future__ import annotations
 
 import argparse

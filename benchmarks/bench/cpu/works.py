@@ -1,4 +1,4 @@
-"""What is measured: shapes, inputs, useful operations."""
+"""Works of the suite: shapes, inputs, useful operations."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Work:
         return f"{self.work} {self.dtype} {self.shape}"
 
     def draw_inputs(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Normal numbers, rounded to what the program stores, as f32."""
+        """Normal numbers, rounded to the program's storage type, as f32."""
         shapes = {"q": (1, self.T, self.HQ, self.D), "k": (1, self.T, self.H, self.D),
                   "v": (1, self.T, self.H, self.D)}
         inputs = {name: rng.standard_normal(shape, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Whether results are right: before any time is taken, against the formula in fp64."""
+"""Checks results against the formula in fp64, before any time is taken."""
 from __future__ import annotations
 
 import random

@@ -1,5 +1,5 @@
-"""What programs mean: which pairs are visible and what becomes of their scores, by the name of the
-program. The same functions serve the reference in fp64 and FlexAttention."""
+"""The meaning of programs, by their names: the visible pairs, and changes of their scores. The same
+functions serve the reference in fp64 and FlexAttention."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def make_mask(work: Work) -> Callable[[Index, Index], torch.Tensor] | None:
 
 def make_score(work: Work, inputs: Tensors) \
         -> Callable[[torch.Tensor, Index, Index, Index], torch.Tensor] | None:
-    """The score of head h, query i and key j; None if it stays as it is."""
+    """The score of head h, query i and key j; None if it isn't changed."""
     if work.pattern != "softcap_alibi":
         return None
     cap, slope = work.params["cap"], inputs["slope"]

@@ -1,4 +1,4 @@
-"""Other ways to compute the same, in PyTorch: callables that give [B, T, HQ, DV]."""
+"""Other ways to compute the same results, in PyTorch: callables that give [B, T, HQ, DV]."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -39,7 +39,7 @@ def put_heads_first(inputs: Tensors) -> list[torch.Tensor]:
 
 
 def _make_sdpa(backend: str, work: Work, inputs: Tensors) -> Run:
-    """SDPA with one back end and no other; keys are repeated for one that can't group queries."""
+    """SDPA with only one back end; keys are repeated if it can't group queries."""
     only = BACKENDS[backend]
     q, k, v = put_heads_first(inputs)
     # SDPA counts positions from the first key. One query at the end sees all keys.
@@ -66,7 +66,7 @@ def _make_sdpa(backend: str, work: Work, inputs: Tensors) -> Run:
 
 
 def _make_flex(work: Work, inputs: Tensors) -> Run:
-    """FlexAttention, compiled; its mask of blocks is made here, outside of what is timed."""
+    """FlexAttention, compiled; its mask of blocks is made here, outside of the timed part."""
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
     q, k, v = put_heads_first(inputs)

@@ -16,7 +16,7 @@ from . import check, peers
 
 @dataclass(frozen=True, kw_only=True)
 class Work(works.Work):
-    """Dense attention of T queries to `past` keys before them and to their own."""
+    """Dense attention of T queries to `past` earlier keys and to their own keys."""
 
     B: int
     T: int
@@ -38,7 +38,7 @@ class Work(works.Work):
         return self.visible_pairs() * self.B * self.HQ * 2 * (self.D + self.DV)
 
     def visible_pairs(self) -> int:
-        """Of one head of one batch."""
+        """Visible pairs of one head of one batch row."""
         if self.pattern == "full":
             return self.T * self.S
         width = self.S

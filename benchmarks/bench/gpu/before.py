@@ -1,6 +1,5 @@
-"""The same works by another build of nsacc, in a process of its own.
-
-Two builds can't share a process: both bring a module and libraries of the same names.
+"""Runs the works with another build of nsacc, in a separate process. Two builds can't share a
+process: both have a module and libraries of the same names.
 """
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from .works import Work
 
 
 class Before:
-    """Where another bundle was unpacked. Its visits take turns with those of this process."""
+    """The folder of another unpacked bundle. Its visits take turns with this process's visits."""
 
     def __init__(self, folder: Path, root: Path, visit_ms: float, seed: int) -> None:
         if not (folder / "nsacc" / "__init__.py").is_file():
@@ -39,24 +38,24 @@ class Before:
         self._pool.shutdown(cancel_futures=True)
 
     def prepare(self, work: Work, graphs: bool) -> Callable[[], float]:
-        """What measures a visit of this work, once its result was checked."""
+        """Checks the result of this work, and returns a function that measures a visit."""
         try:
             self._pool.submit(_prepare, work, graphs).result()
         except BrokenProcessPool as error:
             raise Unavailable("its process ended") from error
-        except Exception as error:  # Whatever the other build raises.
+        except Exception as error:  # Any exception of the other build.
             raise Unavailable(f"{type(error).__name__}: {str(error).strip()[:300]}") from error
         return lambda: self._pool.submit(_measure, work.id).result()
 
     def drop(self) -> None:
-        """Forgets all works: their tensors' memory is free again."""
-        # A process that ended has given everything back.
+        """Forgets all works, and frees the memory of their tensors."""
+        # A process that ended has freed everything.
         with suppress(BrokenProcessPool):
             self._pool.submit(_drop).result()
 
 
 class _Worker:
-    """The other process' side."""
+    """The other process's side."""
 
     def __init__(self, root: Path, visit_ms: float, seed: int) -> None:
         self.root, self.seed = root, seed
@@ -69,13 +68,13 @@ _worker: _Worker
 
 def _start(folder: str, root: Path, visit_ms: float, seed: int) -> None:
     global _worker
-    # In front of the package that this process' parent measures.
+    # This folder comes before the package that the parent process measures.
     sys.path.insert(0, folder)
     _worker = _Worker(root, visit_ms, seed)
 
 
 def _prepare(work: Work, graphs: bool) -> None:
-    # These import nsacc: the other one, by now.
+    # These import nsacc, the other build's at this point.
     import torch
 
     from .bench import OURS, Setting, check_program, make_order

@@ -22,7 +22,7 @@ from .works import Tensors, Work
 
 OURS = "ours"
 TUNED = "tuned"
-# In front of other works' ids: compared by useful operations in a second, and by time.
+# Prefixes of other works' ids: compared by useful operations in a second, and by time.
 RATE, TIME = f"{OURS} ", "time of "
 
 
@@ -48,7 +48,7 @@ class Program(Protocol):
 
 @dataclass(frozen=True)
 class Setting:
-    """What all works of a run have in common."""
+    """Data that all works of a run share."""
 
     root: Path
     device: torch.device
@@ -74,7 +74,7 @@ class Bench:
         self.error = check_program(work, self.inputs, self.program, self.order)
         self.schedule = self.program.find_schedule()
         self.operations = {OURS: work.useful_operations(self.inputs)}
-        # What each peer was held to: the work itself, another one, or nothing.
+        # The reference of each peer's check: the work itself, another one, or nothing.
         self.held_to: dict[str, Work | None] = {}
         self.unavailable: dict[str, str] = {}
         runs: dict[str, Run] = {OURS: self.program}
@@ -103,7 +103,7 @@ class Bench:
         self.visits.append((start, time.monotonic()))
 
     def check_again(self) -> None:
-        """Whether runs are as they were before many others."""
+        """Whether runs give the same results as before many others."""
         if not self.program.repeats_exactly():
             raise WrongResult("a run after all that were timed gave other bits than the first")
 
@@ -120,7 +120,7 @@ class Bench:
         except WrongResult as error:
             raise Unavailable(str(error)) from error
         if peer.work is self.work:
-            # The peer's slices are right, and ours: a difference elsewhere is counted as our
+            # The peer's slices are right, and so are ours: a difference elsewhere is counted as our
             # mistake.
             try:
                 self.work.compare(self.program.out, out)
@@ -150,7 +150,7 @@ class Bench:
         self.operations[before.name] = self.operations[OURS]
 
     def _make_neighbours(self, name: str, others: list[str], setting: Setting) -> Run:
-        """Other works' programs behind each other."""
+        """Runs other works' programs behind each other."""
         programs = []
         self.operations[name] = 0
         for work in (setting.works[other] for other in others):

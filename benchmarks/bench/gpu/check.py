@@ -1,4 +1,4 @@
-"""What the checks of all works share: bounds, samples, and results that start as NaN."""
+"""Parts of the checks of all works: bounds, samples, and results that start as NaN."""
 from __future__ import annotations
 
 import random
@@ -7,19 +7,19 @@ from contextlib import contextmanager
 
 import torch
 
-# How far an element may lie from the formula, relative to the largest of its row.
+# The allowed error of an element, relative to the largest of its row.
 BOUNDS = {"bf16": 1e-2, "f16": 2e-3, "f32": 2e-5}
 ROWS = 64
 RANDOM_SLICES = 6
 
 
 class WrongResult(Exception):
-    """What is wrong, and where."""
+    """A wrong result, with its place."""
 
 
 @contextmanager
 def poisoned_results() -> Iterator[None]:
-    """New tensors of torch hold NaN, so that what isn't written is seen."""
+    """New tensors of torch hold NaN, so that unwritten elements are found."""
     before = torch.are_deterministic_algorithms_enabled()
     warned = torch.is_deterministic_algorithms_warn_only_enabled()
     torch.use_deterministic_algorithms(True, warn_only=True)
@@ -34,8 +34,8 @@ def poisoned_results() -> Iterator[None]:
 
 def pick_slices(lengths: list[int], heads: int,
                 order: random.Random) -> list[tuple[int, int, int, int]]:
-    """(batch, head, first row, last row): the first, the last, and some in between, of a batch
-    whose rows have these lengths."""
+    """(batch, head, first row, last row): the first, the last, and some in between, of a batch with
+    rows of these lengths."""
     picked = [(0, 0, 0, min(ROWS, lengths[0])),
               (len(lengths) - 1, heads - 1, max(0, lengths[-1] - ROWS), lengths[-1])]
     for _ in range(RANDOM_SLICES):
@@ -60,7 +60,7 @@ def check_finite(what: str, tensor: torch.Tensor) -> None:
 
 
 def compare(dtype: str, out: torch.Tensor, other: torch.Tensor) -> float:
-    """The greatest difference of two whole results, each of which may be off by the bound."""
+    """The greatest difference of two whole results; each may be off by the bound."""
     worst = 0.0
     for batch, (mine, theirs) in enumerate(zip(out, other)):
         difference = row_error(mine.float(), theirs.float())
@@ -76,6 +76,6 @@ def row_error(found: torch.Tensor, expected: torch.Tensor) -> float:
 
 
 def bound(error: float, allowed: float, place: str) -> None:
-    # Not `error > allowed`: NaN is wrong, too.
+    # This isn't `error > allowed`, because NaN is wrong, too.
     if not error <= allowed:
         raise WrongResult(f"{place}: error {error:.2e}, allowed {allowed:.0e}")

@@ -40,7 +40,7 @@ def describe_versions() -> dict[str, object]:
 
 
 class ClockSampler:
-    """Samples the SM clock and the power in the background; tells nothing without nvidia-smi."""
+    """Samples the SM clock and the power in the background; has no samples without nvidia-smi."""
 
     def __init__(self) -> None:
         self.samples: list[tuple[float, float, float]] = []
@@ -71,7 +71,7 @@ class ClockSampler:
             self.samples.append((time.monotonic(), clock, power))
 
     def summarize(self, visits: Sequence[Interval]) -> dict[str, list[float]] | None:
-        """Least, median and most of what was seen during these visits."""
+        """Least, median and most of the samples during these visits."""
         seen = [sample for sample in list(self.samples)
                 if any(start <= sample[0] <= end for start, end in visits)]
         if not seen:
@@ -91,7 +91,7 @@ def _command(query: str, *more: str) -> list[str]:
 
 @functools.cache
 def _find_gpu() -> str:
-    """The GPU as nvidia-smi calls it: torch may see others than it counts."""
+    """The GPU's name for nvidia-smi: torch may count GPUs in another way."""
     uuid = getattr(torch.cuda.get_device_properties(0), "uuid", None)
     listed = subprocess.run(["nvidia-smi", "-L"], text=True, capture_output=True, check=False)
     return f"GPU-{uuid}" if f"GPU-{uuid}" in listed.stdout else "0"

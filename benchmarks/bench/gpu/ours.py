@@ -38,15 +38,15 @@ class Ours:
         return _name_results(self.program(*self._arguments))[0]
 
     def repeats_exactly(self) -> bool:
-        """Whether a run with poisoned results gives the bits of the first one."""
+        """Whether a run with poisoned results gives the first run's bits."""
         with poisoned_results():
             again = self()
         self._wait()
         return torch.equal(again, self.out)
 
     def tune(self, budget: float) -> tuple[Ours, str]:
-        """The program as measuring for so many seconds finds it the fastest, with inputs of the
-        tuner's own; and its schedule, empty for the compiler's choice."""
+        """The program with the fastest schedule that so many seconds of tuning find, with the
+        tuner's inputs; and this schedule, empty for the compiler's choice."""
         tuning = self.program.tune(self._find_sizes(), budget=budget,
                                    agreement=self.work.agreement, seed=1)
         tuned = Ours(self.work, self.inputs, self._root, tuning.program)
@@ -64,7 +64,7 @@ class Ours:
         return sizes
 
     def find_schedule(self) -> str:
-        """The compiler's choice for these sizes; empty where it doesn't tell."""
+        """The compiler's choice for these sizes; empty if unknown."""
         sizes = self.work.sizes
         named = {name: sizes[name] for name in self.program.signature.dims if name in sizes}
         try:
@@ -83,7 +83,7 @@ class Ours:
 
 
 def _name_results(results: object) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Output, and log-sum-exp where the program gives it."""
+    """Output, and log-sum-exp if the program gives it."""
     if isinstance(results, tuple):
         return results[0], results[1]
     assert isinstance(results, torch.Tensor)

@@ -1,4 +1,4 @@
-"""What other ways to compute a work have in common."""
+"""Common parts of the other ways to compute a work."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,25 +14,25 @@ Run = Callable[[], torch.Tensor]
 
 
 class Unavailable(Exception):
-    """A peer that can't compute this work, and why."""
+    """Says that a peer can't compute this work, and why."""
 
 
 class Skipped(Exception):
-    """A work that this run lacks something for, and what."""
+    """Says that this run lacks something for a work, and what it is."""
 
 
 @dataclass(frozen=True)
 class Peer:
-    """`run` gives a result as ours is laid out. `work` is the one whose formula it is held to:
-    the measured one, a dense one in its place, or none where the peer has a formula of its own."""
+    """`run` gives a result in our layout. It is compared with the formula of `work`: the measured
+    one, a dense one in its place, or none if the peer's formula differs."""
 
     run: Run
     work: Work | None
 
 
 def guard(make: Callable[[], Run]) -> Run:
-    """What `make` returns; `Unavailable` whatever it raises: torch.compile's errors, and those of
-    packages, have no base of their own."""
+    """The result of `make`. Raises `Unavailable` for any exception: errors of torch.compile and of
+    packages have no common base."""
     try:
         return make()
     except Exception as error:

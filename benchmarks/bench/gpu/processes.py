@@ -21,8 +21,8 @@ def run_all(script: Path, arguments: list[str], count: int, seed: int, path: Pat
             most_seconds: float | None) -> int:
     """Runs the script `count` times, one after the other, and adds merged records to `path`.
 
-    Each process has a seed of its own, and of `most_seconds` what is left, shared evenly. The exit
-    code is the worst of all.
+    Each process has another seed, and an even share of the rest of `most_seconds`. The exit code is
+    the worst of all.
     """
     end = None if most_seconds is None else time.monotonic() + most_seconds
     worst = 0
@@ -49,9 +49,8 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 def merge(runs: Iterable[list[dict[str, Any]]]) -> list[dict[str, Any]]:
     """One record for each work and peer: medians of the processes' medians, spreads over all of
-    them, and rounds and processes added up. What else a record says is the first process's.
-
-    Raises ValueError where records of one work are of different commits or machines.
+    them, and rounds and processes added up. Other entries of a record are the first process's.
+    Raises ValueError if records of one work are from different commits or machines.
     """
     groups: dict[tuple[str, str | None], list[dict[str, Any]]] = {}
     for run in runs:

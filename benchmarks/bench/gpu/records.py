@@ -1,4 +1,4 @@
-"""Records of suites of the GPU."""
+"""Records of the GPU suites."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ Details = Callable[[Bench, str | None], dict[str, object]]
 
 
 def find_goals(bench: Bench) -> dict[str, float]:
-    """The least ratio for each peer; "sdpa" is the fastest back end of those that ran."""
+    """The least ratio for each peer; "sdpa" is the fastest back end that ran."""
     goals = dict(bench.work.goals)
     if "sdpa" in goals:
         goal = goals.pop("sdpa")
@@ -22,7 +22,8 @@ def find_goals(bench: Bench) -> dict[str, float]:
 
 def make_records(bench: Bench, common: dict[str, object],
                  details: Details = lambda bench, peer: {}) -> list[dict[str, object]]:
-    """One for each peer, or one without a peer; `details` adds what a suite has of its own."""
+    """Records, one for each peer, or one without a peer; `details` adds a suite's special
+    entries."""
     peers = [name for name in bench.times if name != OURS]
     return [_make_record(bench, peer, common) | details(bench, peer) for peer in peers or [None]]
 

@@ -1,4 +1,4 @@
-"""A suite of the GPU: what runs, in which order, and what is written."""
+"""A suite on the GPU: its runs, their order, and its output."""
 from __future__ import annotations
 
 import argparse
@@ -85,12 +85,12 @@ class Suite:
         say(f"  {message}")
         self.failures.append(work.id)
         if self.setting.device.type == "cuda":
-            # Raises where a kernel broke the context: nothing runs in this process then.
+            # Raises if a kernel broke the context: nothing runs in this process then.
             torch.cuda.synchronize(self.setting.device)
 
     def _measure(self, benches: list[Bench]) -> None:
         visits = [(bench, name) for bench in benches for name in bench.times]
-        # While others were compiled the GPU was idle: it cooled down, and its clocks rose.
+        # During compilations the GPU was idle: it cooled down, and its clocks rose.
         for bench, name in visits:
             bench.warm_up(name)
         for number in range(self.rounds):
@@ -130,7 +130,7 @@ def pick_works(every: list[Work], part: str | None) -> list[Work]:
 
 
 def make_filter(options: argparse.Namespace) -> Callable[[str], bool]:
-    """Which peers are measured."""
+    """Chooses the peers to measure."""
     if options.no_peers:
         return lambda name: False
     if options.peers is None:
@@ -139,7 +139,7 @@ def make_filter(options: argparse.Namespace) -> Callable[[str], bool]:
 
 
 def finish(suite: Suite) -> int:
-    """What wasn't measured, and the exit code."""
+    """Prints the works that weren't measured, and returns the exit code."""
     if suite.unmeasured:
         say(f"out of time before {', '.join(suite.unmeasured)}")
     if suite.skipped:
@@ -167,7 +167,7 @@ def run(options: argparse.Namespace, root: Path, every: list[Work],
     say(f"seed {options.seed}, {common['machine']}, {common['versions']}")
     path = options.output or record.default_path(root, options.suite)
     memory = torch.cuda.get_device_properties(device).total_memory
-    # Inputs and results are there twice and more: in both layouts, and while they are checked.
+    # Inputs and results exist twice and more: in both layouts, and during checks.
     groups = split(picked, options.together, memory / 8)
     try:
         before = options.before and Before(options.before, root, options.visit_ms, options.seed)

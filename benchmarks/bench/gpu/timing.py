@@ -10,8 +10,8 @@ import torch
 
 Run = Callable[[], object]
 
-# Below this, or where the host takes longer than this share of the GPU's time to launch, what
-# Python costs would be measured: launches are then captured into a CUDA graph.
+# Below this time, or if the host takes longer than this share of the GPU's time to launch, Python's
+# cost would be measured: launches are then captured into a CUDA graph.
 SHORT_SECONDS = 50e-6
 HOST_SHARE = 0.5
 GRAPH_SECONDS = 2e-3
@@ -21,7 +21,7 @@ MOST_PROBES = 256
 
 @dataclass(frozen=True)
 class Launch:
-    """Something that runs `count` launches, of about `seconds` each."""
+    """A function that runs `count` launches, of about `seconds` each."""
 
     go: Run
     count: int
@@ -39,8 +39,8 @@ class CudaTimer:
 
     def plan(self, runs: dict[str, Run],
              graphs: bool = False) -> tuple[dict[str, Launch], str]:
-        """How each of one work's runs is launched: all by calls, or all by graphs, which
-        `graphs` asks for."""
+        """The way to launch each of one work's runs: all by calls, or all by graphs if `graphs` is
+        set."""
         probes = {name: self._probe(run) for name, run in runs.items()}
         calls = {name: Launch(runs[name], 1, seconds) for name, (seconds, _) in probes.items()}
         if not graphs and not any(is_host_bound(*probe) for probe in probes.values()):
@@ -56,15 +56,15 @@ class CudaTimer:
             return calls, "calls, no graph"
 
     def measure(self, launch: Launch) -> float:
-        """Seconds of a launch, the mean over a visit, behind a third of a visit that isn't
-        timed: clocks and caches are then those of this program, not of the one before."""
+        """Seconds of a launch, the mean over a visit. A third of a visit runs untimed before it, so
+        that clocks and caches belong to this program, not to the previous one."""
         repeats = max(1, round(self.visit_seconds / (launch.seconds * launch.count)))
         for _ in range(max(1, repeats // 3)):
             launch.go()
         return _time(launch.go, repeats) / launch.count
 
     def _probe(self, run: Run) -> tuple[float, float]:
-        """Seconds of a launch, and those that the host needs to launch it."""
+        """Seconds of a launch, and the host's seconds to launch it."""
         for _ in range(3):
             run()
         torch.cuda.synchronize()
@@ -95,7 +95,7 @@ def _time(run: Run, repeats: int) -> float:
 
 
 def _time_both(run: Run, repeats: int) -> tuple[float, float]:
-    """Seconds of one run, by the GPU and by the host, which doesn't wait for it."""
+    """Seconds of one run on the GPU, and of the host's part without waiting."""
     first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     start = time.perf_counter()
     first.record()

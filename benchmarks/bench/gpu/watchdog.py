@@ -1,4 +1,4 @@
-"""Ends a process whose GPU doesn't answer: nothing else gets through while a kernel hangs."""
+"""Ends a process when its GPU doesn't answer: nothing else works while a kernel hangs."""
 from __future__ import annotations
 
 import os
@@ -10,7 +10,7 @@ EXIT_CODE = 3
 
 
 class Watchdog:
-    """Ends the process once it is that far beyond its time."""
+    """Ends the process when it exceeds its time by so much."""
 
     def __init__(self, most_seconds: float, grace: float = GRACE_SECONDS) -> None:
         self._timer = threading.Timer(most_seconds + grace, _end)

@@ -1,4 +1,4 @@
-"""What a suite of the GPU asks of its works."""
+"""The interface of the works of a GPU suite."""
 from __future__ import annotations
 
 import random
@@ -18,11 +18,9 @@ Tensors = dict[str, torch.Tensor]
 
 @dataclass(frozen=True, kw_only=True)
 class Work(ABC):
-    """One program at one shape.
-
-    `goals` maps a peer to the least ratio asked for; "sdpa" means the fastest of SDPA's back
-    ends. Peers "ours ID" are other works, by useful operations in a second; "time of ID + ID"
-    are other works behind each other, by time.
+    """One program at one shape. `goals` maps a peer to the least required ratio; "sdpa" means the
+    fastest of SDPA's back ends. Peers "ours ID" are other works, by useful operations in a second;
+    "time of ID + ID" are other works behind each other, by time.
     """
 
     id: str
@@ -35,7 +33,7 @@ class Work(ABC):
 
     @property
     def pattern(self) -> str:
-        """The program's name, by which its formula is found."""
+        """The program's name, which selects its formula."""
         return Path(self.program).stem
 
     @property
@@ -47,7 +45,7 @@ class Work(ABC):
         return f"{self.id} {self.dtype} {self.target} {self.shape}"
 
     def make_generator(self, seed: int, device: torch.device) -> torch.Generator:
-        """The same for one seed, whichever works are measured."""
+        """Random numbers that depend only on the seed, not on the set of works."""
         return torch.Generator(device).manual_seed(seed ^ zlib.crc32(self.id.encode()))
 
     def compare(self, out: torch.Tensor, other: torch.Tensor) -> float:
@@ -56,7 +54,7 @@ class Work(ABC):
 
     @property
     def agreement(self) -> float:
-        """How much neighbouring tokens select alike, for tuning."""
+        """The agreement of neighbouring tokens' selections, for tuning."""
         return 0.0
 
     @property
@@ -70,7 +68,7 @@ class Work(ABC):
 
     @abstractmethod
     def bytes(self) -> int:
-        """Of inputs and result once."""
+        """Bytes of inputs and result, each once."""
 
     @abstractmethod
     def draw_inputs(self, seed: int, device: torch.device) -> Tensors:
@@ -79,13 +77,12 @@ class Work(ABC):
     @abstractmethod
     def check(self, inputs: Tensors, out: torch.Tensor, lse: torch.Tensor | None,
               order: random.Random) -> float:
-        """The greatest error of sampled rows, relative to their largest element; `WrongResult`
-        where one is beyond the bound."""
+        """The greatest error of sampled rows, relative to their largest element; `WrongResult` if
+        it exceeds the bound."""
 
     @abstractmethod
     def make_peer(self, name: str, inputs: Tensors) -> Peer:
-        """Raises `Unavailable` where the peer can't compute this, ValueError for a name that
-        makes no sense here."""
+        """Raises `Unavailable` if the peer can't compute this, ValueError for an unknown name."""
 
 
 def split(works: list[Work], most: int, most_bytes: float) -> list[list[Work]]:

@@ -25,7 +25,7 @@ INCHES_OF_LINE = 0.2
 
 
 def draw_ratios(rows: list[Row]) -> Figure:
-    """A line for each work: a dot for each peer, and a mark in its color where the goal lies."""
+    """A line for each work: a dot for each peer, and a mark in its color at the goal."""
     rows = [row for row in rows if row.ratios]
     figure, axes = _make_axes(len(rows))
     names: list[str] = []
@@ -69,8 +69,8 @@ def draw_speeds(rows: list[Row]) -> Figure:
 
 
 def draw_times(rows: list[Row]) -> Figure:
-    """A line for each work whose kernels were measured: their shares of its time, the longest
-    first, and where its floor lies."""
+    """A line for each work with measured kernels: their shares of its time, the longest first, and
+    its floor."""
     rows = [row for row in rows if row.kernels]
     figure, axes = _make_axes(len(rows))
     for y, row in enumerate(rows):
@@ -89,7 +89,7 @@ def draw_times(rows: list[Row]) -> Figure:
 
 
 def save(figure: Figure, path: Path) -> None:
-    # The same records give the same file.
+    # A fixed salt makes equal records give equal files.
     with matplotlib.rc_context({"svg.hashsalt": "nsacc", "svg.fonttype": "none"}):
         figure.savefig(path, metadata={"Date": None})
     plt.close(figure)

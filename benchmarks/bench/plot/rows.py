@@ -1,4 +1,4 @@
-"""What records say, work by work."""
+"""Contents of records, work by work."""
 from __future__ import annotations
 
 import json
@@ -33,7 +33,7 @@ class Row:
 
 
 def collect(paths: Iterable[Path]) -> list[Row]:
-    """In the order in which works first appear."""
+    """Rows in the order in which works first appear."""
     rows: dict[str, Row] = {}
     for path in paths:
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -56,7 +56,7 @@ def _add(row: Row, record: dict[str, Any]) -> None:
         row.goals[peer] = record["goal"]
     else:
         row.goals.pop(peer, None)
-    # Another work of ours has a row of its own.
+    # Another work of ours has a separate row.
     if not peer.startswith(f"{OURS} "):
         row.speeds[peer] = _speed(record["peer_tflops"], record["peer_ms"],
                                   record["peer_spread"])

@@ -1,4 +1,4 @@
-"""What the works of the suite have in common."""
+"""Common parts of the suite's works."""
 from __future__ import annotations
 
 import random
@@ -24,7 +24,7 @@ from . import inputs as draws
 from . import peers
 from .floors import Counts
 
-# Of the sampled rows, how many have to be decided by more than a rounding.
+# Share of the sampled rows that have to be decided by more than a rounding.
 LEAST_DECIDED = 0.1
 # Rows of token and head that a multiprocessor multiplies at once.
 TILE_ROWS = 64
@@ -32,8 +32,8 @@ TILE_ROWS = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Goals(works.Work):
-    """Goals of a work's own: "ms", "tflops", or "hbm_share", the share of memory's ceiling that
-    the bytes that have to be read come to."""
+    """Goals without a peer: "ms", "tflops", or "hbm_share", the share of memory's ceiling for the
+    bytes that have to be read."""
 
     own_goals: dict[str, float] = field(default_factory=dict)
     inputs: str = "unrelated"
@@ -51,7 +51,7 @@ class Goals(works.Work):
 
     @abstractmethod
     def count(self, inputs: Tensors) -> Counts:
-        """What the floor is computed from."""
+        """Counts that the floor is computed from."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class DenseWork(Goals, Dense):
 
 @dataclass(frozen=True, kw_only=True)
 class SparseWork(Goals):
-    """Results of rows are held to `reference`, sampled by row of the batch and key head."""
+    """A work with rows that are compared with `reference`, sampled by batch row and key head."""
 
     HQ: int
     H: int
@@ -78,12 +78,12 @@ class SparseWork(Goals):
 
     @property
     def block(self) -> int:
-        """Keys of a block, of works that have blocks."""
+        """Keys of a block, for works with blocks."""
         return int(self.params["block"])
 
     @property
     def top(self) -> int:
-        """Selected blocks of a row, of works that select."""
+        """Selected blocks of a row, for works that select."""
         return int(self.params["top"])
 
     def check(self, inputs: Tensors, out: torch.Tensor, lse: torch.Tensor | None,
@@ -127,7 +127,7 @@ class SparseWork(Goals):
 
 @dataclass(frozen=True, kw_only=True)
 class Batched(SparseWork):
-    """Tensors [B, T, heads, size]: T queries of `past` keys before them and of their own."""
+    """Tensors [B, T, heads, size]: T queries over `past` earlier keys and their own keys."""
 
     B: int
     T: int
@@ -188,14 +188,15 @@ class Batched(SparseWork):
 
         def make() -> Run:
             run = makers[name](self, inputs)
-            # Kernels are compiled, and tell what they can't do, when they are first called.
+            # The first call compiles kernels, and raises if they can't compute this.
             run()
             return run
 
         return Peer(guard(make), self if self.has_formula_of(name) else None)
 
     def has_formula_of(self, name: str) -> bool:
-        """Whether that peer computes the same; one that chooses blocks by another rule doesn't."""
+        """Whether that peer computes the same result; a peer with another rule for blocks
+        doesn't."""
         return True
 
     def peer_makers(self) -> dict[str, peers.Make]:

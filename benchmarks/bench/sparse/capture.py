@@ -18,7 +18,7 @@ from .model import Model, Size
 SUFFIXES = {".md", ".py", ".cpp", ".h", ".td", ".nsa", ".mlir", ".test"}
 FOLDERS = ("README.md", "docs", "lib", "dialects", "include", "tools", "python", "examples",
            "benchmarks", "scripts", "test", "tests", "programs", "nsacc")
-# Of the text, what training doesn't see.
+# Share of the text that training doesn't see.
 HELD_OUT = 8
 
 
@@ -57,7 +57,7 @@ def train(model: Model, text: torch.Tensor, tokens: int, batch: int, steps: int,
 
 
 def find_loss(model: Model, rows: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
-    """Of bytes i64 [B, T + 1]: nats per byte, and each layer's selections."""
+    """The loss of bytes i64 [B, T + 1] in nats per byte, and each layer's selections."""
     with torch.autocast(rows.device.type, torch.bfloat16, enabled=rows.is_cuda):
         logits, selections = model(rows[:, :-1])
     return F.cross_entropy(logits.float().flatten(0, 1), rows[:, 1:].flatten()), selections

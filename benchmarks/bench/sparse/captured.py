@@ -8,7 +8,7 @@ import torch
 
 
 def save_selection(path: Path, idx: torch.Tensor, block: int, **facts: object) -> None:
-    """i32 [B, T, H, top], padded with -1; `facts` say where it comes from."""
+    """Selections i32 [B, T, H, top], padded with -1; `facts` describe their origin."""
     path.parent.mkdir(parents=True, exist_ok=True)
     facts_arrays = {name: np.array(value) for name, value in facts.items()}
     with path.open("wb") as file:
@@ -17,10 +17,9 @@ def save_selection(path: Path, idx: torch.Tensor, block: int, **facts: object) -
 
 
 def load_selection(path: Path, shape: tuple[int, int, int, int], block: int) -> torch.Tensor:
-    """The first rows, tokens and heads of what the file has. Blocks of a token are of tokens
-    before it, so that fewer tokens are what a shorter text would have selected.
-
-    Raises ValueError where the file has less, or selections of another width or block size.
+    """The first rows, tokens and heads of the file. A token's blocks are of earlier tokens, so the
+    first tokens have the selections of a shorter text. Raises ValueError if the file has less, or
+    selections of another width or block size.
     """
     with np.load(path) as file:
         idx, found_block = file["idx"].astype(np.int32), int(file["block"])

@@ -1,4 +1,4 @@
-"""What the suite's records say beside those of other suites: where the time goes."""
+"""Additional entries of the suite's records: the parts of the time."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -40,7 +40,7 @@ class Details:
 
 
 def describe_result(bench: Bench, peer: str | None) -> str | None:
-    """What the peer's result was held to."""
+    """The reference of the peer's check."""
     if peer not in bench.held_to:
         return None
     held_to = bench.held_to[peer]

@@ -1,4 +1,4 @@
-"""The least time that a work can take, from what the hardware can do at best."""
+"""The least time that a work can take, by the hardware's ceilings."""
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
@@ -8,8 +8,8 @@ import torch
 
 @dataclass(frozen=True)
 class Counts:
-    """What has to be done: products in FLOP, exponentials, and bytes that go from memory to the
-    second cache and from there to multiprocessors."""
+    """The necessary work: products in FLOP, exponentials, bytes from memory to the L2 cache, and
+    bytes from there to multiprocessors."""
 
     flop: float = 0.0
     exps: float = 0.0
@@ -21,14 +21,14 @@ class Counts:
                         for each in fields(Counts)))
 
 
-# Of one multiprocessor.
+# Exponentials of one multiprocessor in a clock cycle.
 EXPS_PER_CLOCK = 16
 
 
 @dataclass(frozen=True)
 class Ceilings:
-    """In a second. FLOP and bytes were measured on an H200: cuBLAS, bf16, 8192³; bulk copies of
-    16 to 32 KiB at random from 8 GiB, and from 32 MiB. Exponentials are those of 132
+    """Ceilings for a second. FLOP and bytes were measured on an H200: cuBLAS, bf16, 8192³; bulk
+    copies of 16 to 32 KiB at random from 8 GiB, and from 32 MiB. Exponentials are for 132
     multiprocessors at 1980 MHz."""
 
     flop: float = 782e12
@@ -41,7 +41,7 @@ NAMES = {"flop": "products", "exps": "exponentials", "hbm_bytes": "memory", "l2_
 
 
 def find_floor(counts: Counts, ceilings: Ceilings = Ceilings()) -> tuple[float, str]:
-    """Milliseconds, and what takes them: the greatest, since all can run at once."""
+    """Milliseconds of the longest part, and its name: all parts can run at once."""
     times = {name: getattr(counts, key) / getattr(ceilings, key) * 1e3
              for key, name in NAMES.items()}
     name = max(times, key=lambda each: times[each])
@@ -49,13 +49,13 @@ def find_floor(counts: Counts, ceilings: Ceilings = Ceilings()) -> tuple[float, 
 
 
 def count_attention(pairs: float, size: int, value_size: int, products: int = 2) -> Counts:
-    """Of visible pairs of query and key of one query head, times heads and batch."""
+    """Counts for visible pairs of one query head, times heads and batch."""
     sizes = (size, value_size, size)[:products]
     return Counts(flop=pairs * 2 * sum(sizes), exps=pairs)
 
 
 def count_union(idx: torch.Tensor, tile: int, blocks: int) -> int:
-    """Blocks that tiles of so many tokens read once each: of i32 [tokens, heads, top]."""
+    """Blocks that tiles of so many tokens read once each, from i32 [tokens, heads, top]."""
     total = 0
     for head in range(idx.shape[1]):
         rows = torch.arange(idx.shape[0], device=idx.device) // tile

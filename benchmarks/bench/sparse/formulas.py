@@ -19,12 +19,12 @@ def weigh(scores: torch.Tensor, visible: torch.Tensor) -> torch.Tensor:
 
 def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
            visible: torch.Tensor) -> torch.Tensor:
-    """[rows, heads, DV]."""
+    """Outputs [rows, heads, DV]."""
     return weigh(score(q, k), visible) @ v.double()
 
 
 def attend_silu(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
                 visible: torch.Tensor) -> torch.Tensor:
-    """The same with silu(s) / D in place of softmax."""
+    """Outputs with silu(s) / D in place of softmax."""
     weights = torch.nn.functional.silu(score(q, k)) / q.shape[-1]
     return weights.masked_fill(~visible[:, None], 0.0) @ v.double()

@@ -1,10 +1,10 @@
-"""Inputs whose neighbours agree, or don't, about the blocks that they select."""
+"""Inputs of neighbours that agree, or don't, about the blocks that they select."""
 from __future__ import annotations
 
 import torch
 
 BLOCK = 64
-# Tokens behind each other that have the same taste in blocks.
+# Consecutive tokens that share their preference of blocks.
 TOPIC_TOKENS = 32
 # Rows of a selection that are drawn at once: scores of all would take gigabytes.
 CHUNK = 4096
@@ -15,9 +15,9 @@ def draw_selection(kind: str, tokens: int, heads: int, top: int,
                    generator: torch.Generator, block: int = BLOCK) -> torch.Tensor:
     """Blocks for each token and key head: i32 [tokens, heads, top], ascending, padded with -1.
 
-    The first block, the previous and the own one are always there. The others have the greatest
-    scores of those before: for `unrelated` u(token, block), for `related` u(block) +
-    13/n · u(token, block), with u uniform in [0, 1), n blocks, and u(block) redrawn every 32
+    The first block, the previous one and the token's block are always there. The others are the
+    earlier blocks with the greatest scores: for `unrelated` u(token, block), for `related` u(block)
+    + 13/n · u(token, block), with u uniform in [0, 1), n blocks, and u(block) redrawn every 32
     tokens, so that neighbours share 86 % of the blocks that aren't forced, 90 % of all. (13 is
     `top` less the forced blocks, where `top` is 16.)
     """
@@ -84,7 +84,7 @@ def find_noise(tokens: int) -> float:
 
 
 def share(selected: torch.Tensor) -> float:
-    """Of the blocks of a token, the mean share that the token before has, too: of bool
-    [tokens, heads, blocks]."""
+    """The mean share of a token's blocks that the previous token has, too, from bool [tokens,
+    heads, blocks]."""
     both = (selected[1:] & selected[:-1]).sum(-1)
     return float((both / selected[1:].sum(-1)).mean())

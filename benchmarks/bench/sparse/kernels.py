@@ -1,4 +1,4 @@
-"""Which kernels a program's time goes to, by torch.profiler."""
+"""A program's time by kernel, from torch.profiler."""
 from __future__ import annotations
 
 import re
@@ -11,8 +11,8 @@ LONGEST_NAME = 80
 
 
 def measure_kernels(run: Callable[[], object]) -> dict[str, float] | None:
-    """Milliseconds of each kernel in one launch of `run`, the longest first; None where the
-    profiler sees none, as on a CPU or where another tool traces."""
+    """Milliseconds of each kernel in one launch of `run`, the longest first; None if the profiler
+    sees none, as on a CPU or while another tool traces."""
     if not torch.cuda.is_available():
         return None
     from torch.profiler import ProfilerActivity, profile
@@ -26,7 +26,7 @@ def measure_kernels(run: Callable[[], object]) -> dict[str, float] | None:
             torch.cuda.synchronize()
     except RuntimeError as error:
         print(f"  no times of kernels: {error}", flush=True)
-        # Raises, too, where it was the program that failed.
+        # This raises, too, if the program failed.
         torch.cuda.synchronize()
         return None
     return summarize([(event.key, event.self_device_time_total, event.count)
@@ -35,8 +35,8 @@ def measure_kernels(run: Callable[[], object]) -> dict[str, float] | None:
 
 def summarize(events: list[tuple[str, float, int]],
               launches: int) -> dict[str, float] | None:
-    """Of (name, microseconds of all calls, calls). Names lose their arguments and get how often a
-    launch calls them, where that isn't once."""
+    """Totals from (name, microseconds of all calls, calls). Names lose their arguments and get the
+    number of calls in a launch, unless it is 1."""
     times: dict[str, float] = {}
     for name, microseconds, count in sorted(events, key=lambda event: -event[1]):
         if microseconds <= 0:

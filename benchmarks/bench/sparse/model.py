@@ -1,4 +1,4 @@
-"""A small byte-level language model that attends to blocks which its own scores select."""
+"""A small byte-level language model that attends to blocks which its scores select."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ BYTES = 256
 
 @dataclass(frozen=True)
 class Size:
-    """Of the model; `heads` are key heads, each with `group` query heads."""
+    """Sizes of the model; `heads` are key heads, each with `group` query heads."""
 
     width: int = 256
     layers: int = 4
@@ -29,8 +29,8 @@ class Size:
 
 
 class Attention(nn.Module):
-    """Native Sparse Attention (arXiv:2502.11089) of two gated branches: mean keys of blocks, and
-    the blocks whose means are the most likely, with the first and the last two in any case."""
+    """Native Sparse Attention (arXiv:2502.11089) with two gated branches: mean keys of blocks, and
+    the blocks with the most likely means; the first and the last two always belong to them."""
 
     def __init__(self, size: Size) -> None:
         super().__init__()
@@ -41,8 +41,8 @@ class Attention(nn.Module):
         self.out = nn.Linear(size.group * features, size.width, bias=False)
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """[B, T, width], T a multiple of the block; also the selections, i32 [B, T, heads,
-        top]."""
+        """The output [B, T, width], T a multiple of the block; also the selections, i32 [B, T,
+        heads, top]."""
         size, (batch, tokens, _) = self.size, x.shape
         parts = self.project(x).view(batch, tokens, size.heads, size.group + 2, size.head_size)
         q, k, v = parts[..., :-2, :], parts[..., -2, :], parts[..., -1, :]
@@ -80,7 +80,8 @@ class Attention(nn.Module):
 
     def _select(self, importance: torch.Tensor, hidden: torch.Tensor,
                 i: torch.Tensor) -> torch.Tensor:
-        """Of [B, n, heads, blocks]: i32 [B, n, heads, top], ascending, padded with -1."""
+        """The selections i32 [B, n, heads, top] from [B, n, heads, blocks], ascending, padded with
+        -1."""
         batch, _, heads, blocks = importance.shape
         importance = importance.masked_fill(hidden, ABSENT)
         own = (i // self.size.block)[None, :, None].expand(batch, -1, heads)
@@ -93,7 +94,7 @@ class Attention(nn.Module):
 
 
 def turn(x: torch.Tensor, first: int = 0) -> torch.Tensor:
-    """Rotary positions of [B, n, heads, group, size], whose tokens start at `first`."""
+    """Rotates [B, n, heads, group, size] by positions that start at `first`."""
     half = x.shape[-1] // 2
     rates = 10000.0**(-torch.arange(half, device=x.device) / half)
     angles = (torch.arange(first, first + x.shape[1], device=x.device)[:, None] * rates)
@@ -103,12 +104,12 @@ def turn(x: torch.Tensor, first: int = 0) -> torch.Tensor:
 
 
 def make_blocks(x: torch.Tensor, block: int) -> torch.Tensor:
-    """[B, T, heads, size] as [B, heads, blocks, block, size]."""
+    """Reshapes [B, T, heads, size] to [B, heads, blocks, block, size]."""
     return x.unflatten(1, (-1, block)).permute(0, 3, 1, 2, 4).contiguous()
 
 
 def take_blocks(x: torch.Tensor, idx: torch.Tensor) -> torch.Tensor:
-    """Of [B, heads, blocks, block, size], those of idx [B, n, heads, top], as [B, n, heads,
+    """Gathers blocks idx [B, n, heads, top] of [B, heads, blocks, block, size], as [B, n, heads,
     top · block, size]; -1 takes the first one."""
     batch, heads, blocks, block, size = x.shape
     rows = torch.arange(batch * heads, device=x.device).view(batch, 1, heads, 1) * blocks

@@ -1,8 +1,7 @@
 """Kernels of other projects, where they can be imported, and FlexAttention: callables that give
-results as ours are laid out. Layouts are changed here, outside of what is timed.
-
-Calls are those of flash-linear-attention (`fla`), XunhaoLai's native-sparse-attention-triton
-(`lai`), Flash-Sparse-Attention (`fsa`) and the wheel flash-attn-4 (`fa4`).
+results in our layout. Layouts are changed here, outside of the timed part. The calls are of
+flash-linear-attention (`fla`), XunhaoLai's native-sparse-attention-triton (`lai`),
+Flash-Sparse-Attention (`fsa`) and the wheel flash-attn-4 (`fa4`).
 """
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ FLEX_BLOCK = 128
 def make_lai_selected(work: Batched, inputs: Tensors) -> Run:
     from native_sparse_attention.ops.triton.topk_sparse_attention import TopkSparseAttention
 
-    # What its topk_sparse_attention calls once it has waited for the GPU to tell the lengths.
+    # The function that its topk_sparse_attention calls after waiting for the GPU's lengths.
     return _make_by_heads(
         lambda q, k, v, idx, block, offsets: TopkSparseAttention.apply(
             q, k, v, idx, block, offsets, offsets, work.T, work.T, None), work, inputs)
@@ -97,7 +96,7 @@ def make_flex_selected(work: Batched, inputs: Tensors) -> Run:
 
 
 def make_flex_tiles(work: Batched, inputs: Tensors) -> Run:
-    """Tiles have whole blocks, in which FlexAttention asks no mask."""
+    """Tiles have whole blocks, in which FlexAttention evaluates no mask."""
     block = int(work.params["block"])
     chosen = make_table(inputs["idx"][0], -(-work.T // block))
 
@@ -122,7 +121,7 @@ def make_fa4_tiles(work: Batched, inputs: Tensors) -> Run:
 
 
 def make_table(idx: torch.Tensor, blocks: int) -> torch.Tensor:
-    """i32 [rows, heads, top], padded with -1, as bool [heads, rows, blocks]."""
+    """Converts i32 [rows, heads, top], padded with -1, to bool [heads, rows, blocks]."""
     rows, heads, _ = idx.shape
     table = torch.zeros(rows, heads, blocks + 1, dtype=torch.bool, device=idx.device)
     table.scatter_(2, idx.long().masked_fill(idx < 0, blocks), True)
@@ -130,8 +129,8 @@ def make_table(idx: torch.Tensor, blocks: int) -> torch.Tensor:
 
 
 def join_blocks(chosen: torch.Tensor, block: int, tile: int) -> torch.Tensor:
-    """Bool [heads, tokens, blocks] as bool [heads, tiles, tiles], of `tile` queries and keys,
-    below the diagonal."""
+    """Converts bool [heads, tokens, blocks] to bool [heads, tiles, tiles], of `tile` queries and
+    keys, below the diagonal."""
     heads, tokens, _ = chosen.shape
     tiles = -(-tokens // tile)
     rows = torch.nn.functional.pad(chosen, (0, 0, 0, tiles * tile - tokens))
@@ -141,21 +140,22 @@ def join_blocks(chosen: torch.Tensor, block: int, tile: int) -> torch.Tensor:
 
 
 def _list_tiles(tiles: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """How many key tiles each of bool [HQ, query tiles, key tiles] has, and which: those first."""
+    """Number of key tiles in each row of bool [HQ, query tiles, key tiles], and their indices
+    first."""
     order = tiles.int().argsort(dim=-1, descending=True, stable=True)
     return tiles.sum(-1, dtype=torch.int32)[None], order.int()[None]
 
 
 def _make_flex(work: Batched, inputs: Tensors, is_visible: Callable[..., torch.Tensor],
                tiles: tuple[torch.Tensor, ...], block: int) -> Run:
-    """`tiles` are counts and numbers of key tiles, and again for those without a hidden pair."""
+    """`tiles` are counts and indices of key tiles, and again for tiles without a hidden pair."""
     from torch.nn.attention.flex_attention import BlockMask, flex_attention
 
     q, k, v = put_heads_first(inputs)
     mask = BlockMask.from_kv_blocks(*tiles, BLOCK_SIZE=block, mask_mod=is_visible)
     compiled = torch.compile(flex_attention, dynamic=False)
     grouped = work.HQ != work.H
-    # Its own choice may be larger than blocks of the mask, which it refuses.
+    # Its default may be larger than blocks of the mask, which it refuses.
     sizes = {"BLOCK_M": block, "BLOCK_N": block} if block < FLEX_BLOCK else None
 
     return lambda: compiled(q, k, v, block_mask=mask, enable_gqa=grouped,

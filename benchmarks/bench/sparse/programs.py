@@ -1,4 +1,4 @@
-"""Whole programs, which select by their own scores: nsa and moba; and compressed attention."""
+"""Whole programs that compute their selections: nsa and moba; and compressed attention."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ def count_visible_windows(tokens: int, length: int, stride: int, late: int, past
 
 
 def count_selected(tokens: int, block: int, top: int, past: int = 0) -> int:
-    """Pairs of a token behind `past` others and a key that it sees in its own block and top - 1
-    before it."""
+    """Pairs of a token behind `past` others and a key that it sees in its block and top - 1 earlier
+    ones."""
     i = torch.arange(past, past + tokens)
     before = (i // block).clamp(max=top - 1)
     return int((before * block + i % block + 1).sum())
@@ -29,7 +29,7 @@ def count_selected(tokens: int, block: int, top: int, past: int = 0) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Compressed(Batched):
-    """benchmarks/programs/compressed.nsa."""
+    """A work of benchmarks/programs/compressed.nsa."""
 
     @property
     def windows(self) -> int:
@@ -45,7 +45,7 @@ class Compressed(Batched):
         return self.B * elements * (self.D + self.DV) * self.element_bytes
 
     def draw_inputs(self, seed: int, device: torch.device) -> Tensors:
-        """Means of normal keys and values, so that scores are those of a whole program."""
+        """Means of normal keys and values, so that scores are as in a whole program."""
         tensors = self.draw_qkv(self.make_generator(seed, device), self.inputs)
         length, stride = int(self.params["len"]), int(self.params["stride"])
         pooled = {f"{name}c": tensors[name].unfold(1, length, stride).mean(-1).contiguous()
@@ -78,7 +78,7 @@ class Compressed(Batched):
 
 @dataclass(frozen=True, kw_only=True)
 class Nsa(Batched):
-    """examples/nsa.nsa; `params` has all of its parameters."""
+    """A work of examples/nsa.nsa; `params` has all of its parameters."""
 
     def parameter(self, name: str) -> int:
         return int(self.params[name])
@@ -92,7 +92,7 @@ class Nsa(Batched):
         return tensors | gates
 
     def pairs(self) -> dict[str, int]:
-        """Of each branch, of one query head of one batch."""
+        """Pairs of each branch, for one query head of one batch row."""
         i = torch.arange(self.past, self.S)
         return {
             "cmp": count_visible_windows(self.T, self.parameter("len"), self.parameter("stride"),
@@ -136,8 +136,8 @@ class Nsa(Batched):
 
     def select(self, q: torch.Tensor, k: torch.Tensor,
                i: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """For tokens i, queries [n, group, D] of one key head and all of its keys [T, D]: the
-        windows that are visible, the blocks that are chosen, and whether by more than rounding."""
+        """The visible windows, the chosen blocks, and whether more than rounding decides them, for
+        tokens i, queries [n, group, D] of one key head and all of its keys [T, D]."""
         length, stride = self.parameter("len"), self.parameter("stride")
         block, tokens = self.parameter("block"), k.shape[0]
         _, end = make_windows(tokens, length, stride, q.device)
@@ -159,7 +159,7 @@ class Nsa(Batched):
 
 @dataclass(frozen=True, kw_only=True)
 class Moba(Batched):
-    """examples/moba.nsa: each query head chooses blocks of its own."""
+    """A work of examples/moba.nsa: each query head chooses blocks."""
 
     def draw_inputs(self, seed: int, device: torch.device) -> Tensors:
         return self.draw_qkv(self.make_generator(seed, device), self.inputs)

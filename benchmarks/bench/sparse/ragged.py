@@ -1,4 +1,4 @@
-"""Works of rows that are packed behind each other: plain causal attention, and HSTU's."""
+"""Works with rows that are packed behind each other: plain causal attention, and HSTU's."""
 from __future__ import annotations
 
 import random
@@ -24,7 +24,7 @@ class Ragged(SparseWork):
     rows: list[list[int]]
 
     def draw_lengths(self, seed: int) -> list[int]:
-        """The same for all works with these rows, so that they can be compared."""
+        """Lengths that are equal for all works with these rows, so that they can be compared."""
         order = random.Random(f"{seed} {self.rows}")
         return [order.randint(least, most[0] if most else least)
                 for count, least, *most in self.rows for _ in range(count)]
@@ -82,7 +82,7 @@ class Ragged(SparseWork):
         return self.pairs(inputs) * 2 * (self.D + self.DV)
 
     def pairs(self, inputs: Tensors) -> int:
-        """Visible ones, of all rows and heads."""
+        """Visible pairs of all rows and heads."""
         return sum(map(self.row_pairs, self.lengths(inputs))) * self.HQ
 
     def row_pairs(self, length: int) -> int:
@@ -112,7 +112,7 @@ class Ragged(SparseWork):
 
 @dataclass(frozen=True, kw_only=True)
 class Packed(Ragged):
-    """benchmarks/programs/packed.nsa."""
+    """A work of benchmarks/programs/packed.nsa."""
 
     def row_reference(self, t: Tensors, i: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         past = torch.arange(len(t["k"]), device=i.device) <= i[:, None]
@@ -121,7 +121,7 @@ class Packed(Ragged):
 
 @dataclass(frozen=True, kw_only=True)
 class HstuDense(Ragged):
-    """benchmarks/programs/hstu_dense.nsa."""
+    """A work of benchmarks/programs/hstu_dense.nsa."""
 
     def tensor_shapes(self) -> dict[str, tuple[int, int]]:
         return super().tensor_shapes() | {"u": (self.HQ, self.DV)}
@@ -134,13 +134,13 @@ class HstuDense(Ragged):
 
 @dataclass(frozen=True, kw_only=True)
 class HstuSparse(HstuDense):
-    """examples/hstu_bsa.nsa: pooled keys, and the blocks of the best scores."""
+    """A work of examples/hstu_bsa.nsa: pooled keys, and the blocks with the best scores."""
 
     def gate_names(self) -> list[str]:
         return ["g_cmp", "g_slc"]
 
     def row_pairs(self, length: int) -> int:
-        """Of both branches: a pooled key is visible from its first token on."""
+        """Pairs of both branches: a pooled key is visible from its first token on."""
         full, rest = divmod(length, self.block)
         pooled = self.block * full * (full + 1) // 2 + rest * (full + 1)
         return pooled + count_selected(length, self.block, int(self.params["top"]))
@@ -161,7 +161,7 @@ class HstuSparse(HstuDense):
 
 
 def pool_blocks(x: torch.Tensor, block: int) -> torch.Tensor:
-    """Means of blocks of [tokens, size]; the last one has the tokens that are there."""
+    """Means of blocks of [tokens, size]; the last block may have fewer tokens."""
     whole = pool(x, block, block)
     rest = x[len(whole) * block:]
     return torch.cat([whole, rest.double().mean(0, keepdim=True).to(x.dtype)]) if len(rest) \

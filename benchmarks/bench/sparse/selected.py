@@ -18,7 +18,8 @@ from .formulas import attend
 
 @dataclass(frozen=True, kw_only=True)
 class Selected(Batched):
-    """examples/block_sparse.nsa; `inputs` is unrelated, related, or captured from a file."""
+    """A work of examples/block_sparse.nsa; `inputs` is unrelated, related, or captured from a
+    file."""
 
     captured: Path | None = None
 
@@ -28,7 +29,7 @@ class Selected(Batched):
 
     @property
     def tile_tokens(self) -> int:
-        """Of a tile of 64 rows of token and head."""
+        """Tokens of a tile of 64 rows of token and head."""
         return max(1, TILE_ROWS // self.group)
 
     def draw_inputs(self, seed: int, device: torch.device) -> Tensors:
@@ -48,14 +49,14 @@ class Selected(Batched):
         return torch.stack(rows)
 
     def list_blocks(self, inputs: Tensors) -> torch.Tensor:
-        """Each token's: i32 [B, T, H, top]."""
+        """Each token's blocks: i32 [B, T, H, top]."""
         return inputs["idx"]
 
     def useful_operations(self, inputs: Tensors) -> int:
         return self.pairs(inputs) * self.group * 2 * (self.D + self.DV)
 
     def pairs(self, inputs: Tensors) -> int:
-        """Of a token and a visible key, over batch and key heads."""
+        """Pairs of a token and a visible key, over batch and key heads."""
         idx = self.list_blocks(inputs)
         last = torch.arange(self.T, device=idx.device)[None, :, None, None]
         if not self.is_causal:
@@ -93,7 +94,8 @@ class Selected(Batched):
 
 @dataclass(frozen=True, kw_only=True)
 class Tiles(Selected):
-    """benchmarks/programs/tiles.nsa: a row of blocks for a block's worth of tokens each."""
+    """A work of benchmarks/programs/tiles.nsa: one row of blocks for as many tokens as a block
+    has."""
 
     @property
     def is_causal(self) -> bool:
@@ -107,7 +109,7 @@ class Tiles(Selected):
         return inputs["idx"].repeat_interleave(self.block, 1)[:, :self.T]
 
     def draw_selection(self, generator: torch.Generator) -> torch.Tensor:
-        """i32 [B, M, H, top], M rows of as many tokens as a block has."""
+        """Blocks i32 [B, M, H, top], M rows of as many tokens as a block has."""
         return torch.stack([draws.draw_tiles(self.T, self.H, self.top, self.block, self.block,
                                              generator) for _ in range(self.B)])
 

@@ -1,11 +1,11 @@
-"""Selections by importance, as docs/spec.md has them, in whole tensors of torch."""
+"""Selections by importance, as docs/spec.md defines them, in whole tensors of torch."""
 from __future__ import annotations
 
 import torch
 
-# How far the last block that is chosen and the first that isn't have to lie apart, relative to
-# the greater of them, for rounding not to decide between them. Scores come from pooled keys that
-# are rounded as a compiled program's are; what is left is the f32 of sums and exponentials.
+# The least distance of the last chosen block and the next one, relative to the greater of them, at
+# which rounding doesn't decide between them. Scores come from pooled keys that are rounded as in a
+# compiled program; the remaining difference is the f32 of sums and exponentials.
 SEPARATION = 2.0**-10
 ABSENT = -float("inf")
 
@@ -27,7 +27,7 @@ def pool(x: torch.Tensor, length: int, stride: int) -> torch.Tensor:
 
 def share_tokens(tokens: int, length: int, stride: int, block: int,
                  device: torch.device) -> torch.Tensor:
-    """f64 [windows, blocks]: tokens that window and block share, by the stride."""
+    """Tokens that window and block share, divided by the stride: f64 [windows, blocks]."""
     start, end = (each[:, None] for each in make_windows(tokens, length, stride, device))
     first = torch.arange(-(-tokens // block), device=device) * block
     shared = torch.minimum(end, first + block) - torch.maximum(start, first)
@@ -36,11 +36,11 @@ def share_tokens(tokens: int, length: int, stride: int, block: int,
 
 def select(importance: torch.Tensor, own: torch.Tensor, top: int, first: int,
            last: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Which blocks a row takes: bool [rows, blocks], and bool [rows]: whether rounding can't
-    change that.
+    """The blocks that a row takes, bool [rows, blocks], and whether rounding can't change them,
+    bool [rows].
 
     `importance` is [rows, blocks], -inf where absent; `own` [rows] is each row's block. The first
-    blocks and the last ones, own and before, are forced; they count among the `top`.
+    blocks and the last ones, up to the row's block, are forced; they count among the `top`.
     """
     block = torch.arange(importance.shape[-1], device=importance.device)
     behind = own[:, None] - block
@@ -58,5 +58,5 @@ def select(importance: torch.Tensor, own: torch.Tensor, top: int, first: int,
 
 
 def spread(chosen: torch.Tensor, block: int, tokens: int) -> torch.Tensor:
-    """Bool [rows, blocks] as bool [rows, tokens]."""
+    """Converts bool [rows, blocks] to bool [rows, tokens]."""
     return chosen.repeat_interleave(block, -1)[:, :tokens]

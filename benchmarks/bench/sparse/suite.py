@@ -21,7 +21,7 @@ def run(options: argparse.Namespace, root: Path) -> int:
 
 
 def find_ceilings() -> Ceilings:
-    """Exponentials are those of the GPU that is there; other ceilings are an H200's."""
+    """Exponentials are the present GPU's; other ceilings are an H200's."""
     if not torch.cuda.is_available():
         return Ceilings()
     clock = describe_gpu()["most_sm_mhz"]

@@ -1,4 +1,4 @@
-"""Scores that are handed in, and the greatest of each row."""
+"""Works that take scores and choose the greatest of each row."""
 from __future__ import annotations
 
 import random
@@ -18,8 +18,8 @@ FEW = 7
 
 @dataclass(frozen=True, kw_only=True)
 class TopK(Goals):
-    """benchmarks/programs/topk.nsa; scores are normal (`unrelated`), all equal, rising, or one of a
-    few numbers."""
+    """A work of benchmarks/programs/topk.nsa; scores are normal (`unrelated`), all equal, rising,
+    or one of a few numbers."""
 
     T: int
     N: int
@@ -47,7 +47,7 @@ class TopK(Goals):
         return {"x": x, "k": torch.zeros((1, self.N, 1, 8), device=device, dtype=torch.bfloat16)}
 
     def useful_operations(self, inputs: Tensors) -> int:
-        """Scores that have to be looked at."""
+        """Scores that have to be read."""
         return self.T * self.N
 
     def bytes(self) -> int:
@@ -58,7 +58,7 @@ class TopK(Goals):
 
     def check(self, inputs: Tensors, out: torch.Tensor, lse: torch.Tensor | None,
               order: random.Random) -> float:
-        """The same sets: by score descending, then by index; a set is ascending."""
+        """Compares the sets: by score descending, then by index; a set is ascending."""
         check_shape(out, (1, self.T, 1, self.top))
         rows = sorted({0, self.T - 1, *(order.randrange(self.T) for _ in range(CHECKED_ROWS))})
         for row in rows:
@@ -71,5 +71,5 @@ class TopK(Goals):
     def make_peer(self, name: str, inputs: Tensors) -> Peer:
         if name != "torch.topk":
             raise ValueError(f"{self.id}: there is no peer '{name}'")
-        # Which of equal scores it takes is its own, and so is their order.
+        # Its choice among equal scores, and their order, may differ.
         return Peer(lambda: inputs["x"].topk(self.top, sorted=False).indices, None)

@@ -10,7 +10,7 @@ from .ragged import HstuDense, HstuSparse, Packed
 from .selected import Selected, Tiles
 from .top import TopK
 
-# By the name of the program.
+# Classes of works by the name of the program.
 KINDS: dict[str, type[Goals]] = {
     "block_sparse": Selected, "tiles": Tiles, "compressed": Compressed, "nsa": Nsa, "moba": Moba,
     "flash": DenseWork, "packed": Packed, "hstu_bsa": HstuSparse, "hstu_dense": HstuDense,
@@ -18,7 +18,7 @@ KINDS: dict[str, type[Goals]] = {
 
 
 def load(path: Path, captured: Path | None = None) -> list[Goals]:
-    """`captured` is the file for works whose selections a trained model made."""
+    """`captured` is the file for works with selections of a trained model."""
     found = []
     for entry in json.loads(path.read_text()):
         kind = KINDS[Path(entry["program"]).stem]

@@ -1,1 +1,1 @@
-"""How long a process takes until a program's first result."""
+"""Times of a process until a program's first result."""

@@ -1,8 +1,8 @@
-"""The suite `start`: processes that import, compile and call once, and how long that takes.
+"""The suite `start`: times of processes that import, compile and call once.
 
 A process is cold (its cache is empty), cached (another one compiled before), or loads a package.
-The same process without nsacc is what each is compared with: it imports NumPy or, for works on a
-GPU, imports PyTorch and makes the inputs, which makes the CUDA context.
+Each is compared with a process without nsacc: it imports NumPy or, for works on a GPU, imports
+PyTorch and makes the inputs, which makes the CUDA context.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .. import record
 
 WAYS = ("without", "cold", "cached", "loaded")
 
-# What a process does: `how` is a way; the program's inputs are those that its signature asks for.
+# The code of a process: `how` is one of the ways; inputs are made for the program's signature.
 CHILD = """
 import json, sys, time
 how, source, package, target, dtype = sys.argv[1:6]

@@ -1,1 +1,1 @@
-"""How far from the fastest schedule each effort of tuning ends."""
+"""The distance of each tuning effort from the fastest schedule."""

@@ -1,9 +1,8 @@
-"""The suite `tune`: what the compiler's rules, the model and measuring lose against trying all.
-
-Of each work, `nsacc.Program.tune` finds a schedule by the model, by half a minute's measuring
+"""The suite `tune`: losses of the compiler's rules, the model and measuring against trying all. For
+each work, `nsacc.Program.tune` finds a schedule by the model, by half a minute's measuring
 ("quick"), by more of it ("full"), and by every candidate of the grids ("exhaustive"). Then all of
-them are measured in turn, the compiler's choice too. The regret of one is its time beside the
-least of all.
+them are measured in turn, the compiler's choice too. The regret of a schedule is its time divided
+by the least of all.
 """
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ EFFORTS = ("model", "quick", "full", "exhaustive")
 
 @dataclass(frozen=True)
 class Work:
-    """A program with sizes that nobody tuned it for."""
+    """A program with sizes that it wasn't tuned for."""
 
     name: str
     program: str
@@ -89,14 +88,14 @@ def measure(work: Work, options: argparse.Namespace, root: Path,
                "exhaustive": options.most_seconds}
     found = {}
     for effort in EFFORTS:
-        # Tuned from other inputs than it is judged by.
+        # The seed for tuning: other inputs than the measured ones.
         found[effort] = program.tune(work.sizes, effort=effort, budget=budgets[effort],
                                      agreement=work.agreement, seed=options.seed % 2**32)
     schedules = sorted({each.schedule for each in found.values() if each.schedule})
     race = program.tune(work.sizes, effort="seeds", seeds=schedules, budget=600,
                         agreement=work.agreement, seed=(options.seed + 1) % 2**32)
     times = {trial.schedule: trial.ms for trial in race.trials}
-    # Candidates that come to the same code are one.
+    # Candidates with equal code are one.
     best = min(ms for ms in times.values() if ms is not None)
     records = []
     for way in ("chosen", *EFFORTS):
