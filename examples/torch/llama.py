@@ -1,4 +1,4 @@
-"""A program as the attention of a model of transformers, which then writes as before.
+"""A program as the attention of a model of transformers. The model's output stays unchanged.
 
     pip install torch 'transformers>=5.17'
     python examples/torch/llama.py

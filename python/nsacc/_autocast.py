@@ -1,8 +1,8 @@
-"""Calls under torch.autocast: reals in its type go in, and come out, as of torch's own attention.
+"""Calls under torch.autocast take and give reals of its type, as torch's attention does.
 
-Inputs of reals are cast to what the program declares with autocast's type as its storage type: to
-that type, or to f32 where the program says f32, as gates and slopes do. As in torch, f64 isn't
-cast.
+Inputs of reals are cast to the types that the program declares with autocast's type as its storage
+type: to that type, or to f32 where the program says f32, as for gates and slopes. As in torch, f64
+isn't cast.
 """
 
 from __future__ import annotations

@@ -31,32 +31,31 @@ def compile(source: str | os.PathLike[str] | None = None, *,
         source: the program's text; or its file, as a path object or a string that ends in
             ``.nsa``.
         path: the program's file, instead of `source`.
-        target: what to compile for: "cpu"; "cuda", the GPU of the inputs, or a GPU of one
+        target: "cpu"; "cuda", the GPU of the inputs, or a GPU of one
             architecture, as "sm_90a" or "sm_86" (``nsacc.env()["targets"]``); or "oracle", which
             interprets in float64, slowly, and runs every program.
         device: a JSON file that describes the GPU to compile for, with ``target="cuda"``; as
             ``nsacc device`` writes them.
-        schedule: how ops are tiled: "keys=64" for all that have the field, "slc: order=union,
-            tokens=8; cmp: keys=128" for those whose values the program gives these names; or the
-            same as a mapping, ``{"keys": 64, "slc": {"tokens": 8}}``. docs/Schedules.md lists the
-            fields; what isn't given is the compiler's choice, as all is by default. Not of the
-            oracle.
+        schedule: the tiling of ops: "keys=64" for all that have the field, "slc: order=union,
+            tokens=8; cmp: keys=128" for the ops with these names in the program; or a mapping,
+            ``{"keys": 64, "slc": {"tokens": 8}}``. docs/Schedules.md lists the fields; the compiler
+            chooses the others. Not for the oracle.
         dtype: element type of the tensors that name none: "bf16", "f16" or "f32", or such a
             dtype of NumPy or torch.
         kernel: which kernel, where the program has several.
-        params: values of compile-time parameters whose names mean something else here, such
+        params: values of compile-time parameters with names that mean something else here, such
             as ``path``.
         more_params: values of compile-time parameters: integers, reals, booleans, dtypes.
 
     Warns:
-        CompileWarning: the program is allowed, and most likely not what is meant, or a setting of
+        CompileWarning: the program is allowed, but most likely a mistake, or a setting of
             the schedule changes nothing; has a diagnostic. ``Program.diagnostics`` keeps them all.
 
     Raises:
         CompileError: the program is wrong; has file, line, column and diagnostics with notes.
         ArgumentError: an argument has no meaning, such as an unknown dtype.
-        TargetError: the target isn't there, or no GPU of this machine is one that programs can be
-            compiled for.
+        TargetError: the target isn't there, or programs can't be compiled for any GPU of this
+            machine.
         OSError: the file can't be read.
     """
     text, file = _read(source, path)
@@ -96,7 +95,7 @@ def compile(source: str | os.PathLike[str] | None = None, *,
 
 
 def _explain_arguments(error: CompileError, given: Iterable[str]) -> None:
-    """What is no parameter of the program may be a misspelled argument."""
+    """A name that is no parameter of the program may be a misspelled argument."""
     known = inspect.signature(compile).parameters
     for name in given:
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
@@ -106,7 +105,7 @@ def _explain_arguments(error: CompileError, given: Iterable[str]) -> None:
 
 
 def _spell_schedule(schedule: Mapping[str, Any]) -> str:
-    """Text of fields for all ops, then of fields for named ops and for programs of theirs."""
+    """The text of a schedule: fields of all ops, then fields of named ops and of their programs."""
     def spell(fields: Mapping[str, Any], scope: str) -> list[str]:
         own, groups = [], []
         for field, value in fields.items():
@@ -176,7 +175,7 @@ def _spell_dtype(dtype: Any) -> str:
 
 
 def _spell_named_dtype(name: str, value: str) -> str:
-    """Of strings, only those that name a dtype are values."""
+    """The only strings that are values are names of dtypes."""
     dtype = _dtypes.spell(value)
     if dtype in _dtypes.TORCH:
         return dtype
@@ -185,7 +184,7 @@ def _spell_named_dtype(name: str, value: str) -> str:
 
 
 def _spell(name: str, value: Any) -> str:
-    """A parameter's value as programs spell it."""
+    """A parameter's value in the spelling of programs."""
     _check_string("a parameter's name", name)
     if isinstance(value, str):
         return _spell_named_dtype(name, value)

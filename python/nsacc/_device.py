@@ -1,4 +1,4 @@
-"""Where a run's tensors are, and the stream that it is put on."""
+"""The place of a run's tensors, and the stream that the run is put on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def is_gpu(target: str) -> bool:
 
 
 def find_ptxas() -> list[str]:
-    """Where packages of CUDA's compiler put ptxas."""
+    """Folders where packages of CUDA's compiler put ptxas."""
     spec = importlib.util.find_spec("nvidia")
     folders = list(spec.submodule_search_locations or ()) if spec else []
     found = []
@@ -42,7 +42,7 @@ class Place:
 
 
 def find_place(specs: Sequence[TensorSpec], inputs: Sequence[Input], stream: Any) -> Place:
-    """The place of all inputs but plain numbers; they have to have one in common."""
+    """The place of all inputs except plain numbers; all have to be at one place."""
     tensors = [(spec, one.tensor.device) for spec, one in zip(specs, inputs)
                if one.library is not None]
     devices = {device for _, device in tensors}
@@ -64,14 +64,14 @@ def find_stream(device: int, stream: Any) -> int:
 
 def move_numbers(specs: Sequence[TensorSpec], values: Sequence[Any], inputs: Sequence[Input],
                  library: Any, place: Place) -> list[Input]:
-    """Inputs that are plain numbers, on the others' device."""
+    """Converts inputs that are plain numbers to tensors on the others' device."""
     if place.device is None or getattr(library, "__name__", "") != "torch":
         return list(inputs)
     moved = []
     for spec, value, one in zip(specs, values, inputs):
         if one.library is None:
             dtype = getattr(library, _dtypes.TORCH[spec.dtype])
-            # Filled there, on the run's stream: a copy from the host would be waited for.
+            # They are filled there, on the run's stream: a copy from the host would wait.
             stream = library.cuda.ExternalStream(place.stream, device=place.device)
             with library.cuda.stream(stream):
                 there = library.full((), value, dtype=dtype, device=f"cuda:{place.device}")
@@ -82,7 +82,7 @@ def move_numbers(specs: Sequence[TensorSpec], values: Sequence[Any], inputs: Seq
 
 def narrow_offsets(specs: Sequence[TensorSpec], values: Sequence[Any],
                    stream: Any) -> list[Any]:
-    """Inputs whose offsets are i32, made so on the run's stream."""
+    """Converts inputs' offsets to i32, on the run's stream."""
     torch = sys.modules.get("torch")
     narrowed = []
     for spec, value in zip(specs, values):
@@ -98,7 +98,7 @@ def narrow_offsets(specs: Sequence[TensorSpec], values: Sequence[Any],
 
 
 def keep_until_done(place: Place, owners: Sequence[Any]) -> None:
-    """Tells torch's allocator of a use on another stream than its current one."""
+    """Tells torch's allocator about a use on another stream than its current one."""
     torch = sys.modules.get("torch")
     if torch is None or place.device is None or place.stream == _current_stream(place.device):
         return

@@ -1,7 +1,7 @@
-"""Calls with DTensors: each process calls with its own part, where that gives its part of results.
+"""Calls with DTensors: each process calls with its part, if that gives its part of results.
 
-Nothing is moved between processes. Which dimensions a program computes apart, the compiler tells
-(`Program._splits`).
+No data is moved between processes. The compiler finds the dimensions that a program computes
+independently (`Program._splits`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .signature import TensorSpec
 
 
 def call(program: Program, values: Sequence[Any]) -> Any:
-    """The results as DTensors that are cut as the inputs are."""
+    """The results as DTensors that are sharded as the inputs are."""
     from torch.distributed.tensor import DTensor
 
     mesh = _find_mesh(program, values)
@@ -32,7 +32,7 @@ def call(program: Program, values: Sequence[Any]) -> Any:
 
 
 def _find_mesh(program: Program, values: Sequence[Any]) -> Any:
-    """The mesh of processes, which all tensors have."""
+    """The mesh of processes, which all tensors share."""
     from torch.distributed.tensor import DTensor
 
     mesh = next(value.device_mesh for value in values if isinstance(value, DTensor))
@@ -83,7 +83,7 @@ def _get_name(spec: TensorSpec, dim: int) -> str:
 
 
 def _place(spec: TensorSpec, cut: tuple[str, ...]) -> Any:
-    """Where a tensor is, of which one dimension at most is cut."""
+    """Placements of a tensor; at most one dimension is cut."""
     from torch.distributed.tensor import Replicate, Shard
 
     for dim in range(spec.rank):
@@ -107,7 +107,7 @@ def _refuse(program: Program, spec: TensorSpec, dim: int) -> NoReturn:
 
 
 def _find_sizes(program: Program, values: Sequence[Any]) -> dict[str, Any]:
-    """Of whole tensors."""
+    """Sizes of whole tensors."""
     sizes: dict[str, Any] = {}
     for spec, value in zip(program.signature.inputs, values):
         if spec.rank != 0:
@@ -118,7 +118,7 @@ def _find_sizes(program: Program, values: Sequence[Any]) -> dict[str, Any]:
 
 
 def _check_sizes(cuts: Sequence[tuple[str, ...]], sizes: dict[str, Any], mesh: Any) -> None:
-    """Key heads serve the query heads of their own part where all parts are equal."""
+    """Key heads serve the query heads of their part if all parts are equal."""
     for cut in cuts:
         if len(cut) > 1:
             parts = 1
@@ -133,7 +133,7 @@ def _check_sizes(cuts: Sequence[tuple[str, ...]], sizes: dict[str, Any], mesh: A
 
 def _join(spec: TensorSpec, part: Any, cuts: Sequence[tuple[str, ...]], sizes: dict[str, Any],
           mesh: Any) -> Any:
-    """A result, of which this process has a part."""
+    """A result; this process has a part of it."""
     from torch.distributed.tensor import DTensor
 
     placements = [_place(spec, cut) for cut in cuts]
@@ -148,7 +148,7 @@ def _join(spec: TensorSpec, part: Any, cuts: Sequence[tuple[str, ...]], sizes: d
 
 
 def _spell(placement: Any) -> str:
-    """In a way that torch's compiler can trace."""
+    """Spells a placement in a way that torch's compiler can trace."""
     dim = f"{placement.dim}" if hasattr(placement, "dim") else ""
     return f"{type(placement).__name__}({dim})"
 

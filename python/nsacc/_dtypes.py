@@ -22,7 +22,7 @@ _BY_LONG_NAME = {long: short for short, long in TORCH.items()}
 
 
 def bfloat16() -> np.dtype[Any] | None:
-    """The dtype of ml_dtypes, where that is installed."""
+    """The dtype of ml_dtypes, if that is installed."""
     try:
         import ml_dtypes  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
@@ -32,7 +32,7 @@ def bfloat16() -> np.dtype[Any] | None:
 
 
 def spell_numpy(name: str) -> str:
-    """As code of NumPy names the type; np.bool isn't there before NumPy 2."""
+    """The type's name in code of NumPy; np.bool doesn't exist before NumPy 2."""
     if name == "bf16":
         return "ml_dtypes.bfloat16"
     return "bool" if name == "bool" else f"np.{NUMPY[name].name}"
@@ -41,7 +41,7 @@ def spell_numpy(name: str) -> str:
 def spell(dtype: Any) -> str:
     """The name in programs of a name, a NumPy dtype or scalar type, or a torch dtype."""
     if dtype is None:
-        # NumPy takes it for f64.
+        # NumPy takes None for f64.
         raise TypeError("None is no dtype")
     if isinstance(dtype, str):
         name = dtype
@@ -57,5 +57,5 @@ def is_dtype(value: Any) -> bool:
 
 
 def is_torch_dtype(value: Any) -> bool:
-    # Not by isinstance, which would import torch.
+    # This isn't isinstance, which would import torch.
     return f"{type(value).__module__}.{type(value).__qualname__}" == "torch.dtype"

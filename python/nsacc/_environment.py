@@ -14,7 +14,7 @@ from . import _nsacc
 
 
 def env() -> dict[str, Any]:
-    """What nsacc is and what it found here, for bug reports.
+    """Describes nsacc and this machine, for bug reports.
 
     Versions (``torch`` is None where it isn't installed), the targets, the number of processors,
     whether NumPy's bf16 (ml_dtypes) is installed, and the environment variables that nsacc reads.
@@ -35,7 +35,7 @@ def env() -> dict[str, Any]:
 
 
 def _find_version(package: str) -> str | None:
-    """Of a package that may be slow to import."""
+    """The version of a package that may be slow to import."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""How programs are compiled, and why."""
+"""Reports of how programs are compiled, and why."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from .program import Program
     from .signature import TensorSpec
 
-# Maps of more would keep a notebook waiting.
+# Larger maps would keep a notebook waiting.
 _MOST_TOKENS = 1 << 20
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What `Program.explain` found; a notebook shows the page."""
+    """A report of `Program.explain`; a notebook shows the page."""
 
     text: str = field(repr=False)
     """The report that ``nsacc explain`` prints."""
@@ -39,7 +39,7 @@ class Explanation:
                 f"{data['predicted_ms']:.4g} ms predicted>")
 
     def _repr_html_(self) -> str:
-        # A frame keeps the page's style from the notebook, and the notebook's from the page.
+        # A frame keeps the styles of the page and the notebook apart.
         return (f'<iframe srcdoc="{html.escape(self.html)}" title="nsacc explain" '
                 f'style="width: 100%; height: 800px; border: 1px solid #8a94a3"></iframe>')
 
@@ -51,7 +51,7 @@ def explain(program: Program, sizes: Any) -> Explanation:
 
 
 def draw_tiles(program: Program, sizes: Mapping[str, Any] | None) -> str:
-    """A picture of the tiles of each attention; empty where there is none. Never raises: a notebook
+    """A picture of the tiles of each attention; empty if there is none. It never raises: a notebook
     asks for every program."""
     if not sizes:
         return ""
@@ -66,6 +66,6 @@ def draw_tiles(program: Program, sizes: Mapping[str, Any] | None) -> str:
 
 
 def find_sizes(specs: Sequence[TensorSpec], shapes: Sequence[Sequence[int]]) -> dict[str, int]:
-    """What a call's shapes tell of dimensions; the rows of ragged ones aren't among it."""
+    """Sizes of dimensions from a call's shapes; without the rows of ragged ones."""
     return {dim.name: int(size) for spec, shape in zip(specs, shapes)
             for dim, size in zip(spec.dims, shape) if dim.kind == "named"}

@@ -9,7 +9,7 @@ from .errors import ArgumentError
 
 
 def read_file(path: str | os.PathLike[str], what: str) -> bytes:
-    """The bytes of a file; a device, as /dev/zero, may have no end."""
+    """The bytes of a file. A device, as /dev/zero, may have no end."""
     with open(path, "rb") as file:
         mode = os.fstat(file.fileno()).st_mode
         if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):

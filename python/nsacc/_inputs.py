@@ -1,4 +1,4 @@
-"""From the caller's tensors to views of their memory."""
+"""Makes views of the memory of the caller's tensors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DEVICES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 13: "cu
 
 @dataclass(frozen=True)
 class Input:
-    """A view of an input's memory, and the library that its owner came from."""
+    """A view of an input's memory, and the library of its owner."""
 
     tensor: _nsacc.HostTensor
     library: Any
@@ -29,8 +29,8 @@ class Input:
 
 
 def view(spec: TensorSpec, value: Any, on_gpu: bool = False) -> Input:
-    """Borrows the memory of `value`, whose element type is for `check_dtypes`; memory of a GPU
-    only where programs can run on one."""
+    """Borrows the memory of `value`; `check_dtypes` checks its element type. Memory of a GPU is
+    borrowed only if programs can run on one."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         return Input(_from_torch(spec, value, torch, on_gpu), torch)
@@ -44,8 +44,8 @@ def view(spec: TensorSpec, value: Any, on_gpu: bool = False) -> Input:
 
 
 def is_for_operator(values: Sequence[Any]) -> bool:
-    """Whether torch has to see a call as that of an operator: it is recorded or transformed, or
-    an input is a tensor that stands for others."""
+    """Whether torch has to see a call as an operator's: it is recorded or transformed, or an input
+    is a tensor that stands for others."""
     torch = sys.modules.get("torch")
     if torch is None or not any(isinstance(value, torch.Tensor) for value in values):
         return False
@@ -56,7 +56,7 @@ def is_for_operator(values: Sequence[Any]) -> bool:
 
 
 def is_distributed(values: Sequence[Any]) -> bool:
-    """Whether an input is a DTensor, of which the process has a part."""
+    """Whether an input is a DTensor."""
     module = sys.modules.get("torch.distributed.tensor")
     return module is not None and any(isinstance(value, module.DTensor) for value in values)
 
@@ -85,13 +85,13 @@ def _fail(spec: TensorSpec, problem: str, cause: BaseException | None = None) ->
 
 
 def is_declared(spec: TensorSpec, dtype: str) -> bool:
-    """Whether elements of this type go in; offsets of i64 are made i32."""
+    """Whether elements of this type are accepted; offsets of i64 are converted to i32."""
     return dtype == spec.dtype or (spec.is_offsets and dtype == "i64")
 
 
 def check_dtypes(specs: Sequence[TensorSpec], inputs: Sequence[Input],
                  find_dtype: Callable[[Sequence[str]], str | None]) -> None:
-    """Whether inputs hold what is declared. `find_dtype` tells a storage type with which the
+    """Whether inputs have the declared types. `find_dtype` gives a storage type with which the
     program would take all of them."""
     found = [one.tensor.dtype for one in inputs]
     for spec, given, dtype in zip(specs, inputs, found):
@@ -104,7 +104,7 @@ def check_dtypes(specs: Sequence[TensorSpec], inputs: Sequence[Input],
 
 
 def _spell_array(spec: TensorSpec, values: Sequence[Any]) -> str:
-    """How numbers, or arrays, that are in no array become one."""
+    """The spelling that makes an array of numbers, or of arrays, that are in no array."""
     if spec.rank == 0:
         return f"{spec.name}[0], or whichever number is meant"
     torch = sys.modules.get("torch")
@@ -122,7 +122,7 @@ def _spell_conversion(spec: TensorSpec, is_torch: bool) -> str:
 
 
 def _check_known(spec: TensorSpec, dtype: Any, is_known: bool, is_torch: bool) -> None:
-    """Masks often come as uint8, for instance, which no program can declare."""
+    """Masks are often uint8, for instance, which no program can declare."""
     if not is_known:
         _fail(spec, f"holds {dtype}, expected {spec.dtype}: the program declares {spec}."
                     f"\nPass {_spell_conversion(spec, is_torch)}.")
@@ -139,8 +139,8 @@ def _check_device(spec: TensorSpec, device: str, on_gpu: bool) -> None:
 
 
 def check_torch(spec: TensorSpec, tensor: Any, torch: Any, on_gpu: bool) -> None:
-    """Whether a tensor of torch can be borrowed, also one that has no memory yet, as torch's
-    compiler makes them; its element type is one that programs can declare."""
+    """Checks that a tensor of torch can be borrowed, also a tensor without memory, as torch's
+    compiler makes them, and that programs can declare its element type."""
     is_there = on_gpu and tensor.device.type == "cuda"
     if tensor.device.type != "cpu" and not is_there:
         _check_device(spec, str(tensor.device), on_gpu)
@@ -159,7 +159,7 @@ def check_torch(spec: TensorSpec, tensor: Any, torch: Any, on_gpu: bool) -> None
 
 
 def _explain_rows(spec: TensorSpec, nested: Any) -> str:
-    """How the rows of a nested tensor become a ragged dimension."""
+    """The spelling that makes a ragged dimension of a nested tensor's rows."""
     ragged = [dim for dim in spec.dims if dim.kind == "ragged"]
     name = ragged[0].name if ragged else "T"
     pass_it = f"pass {spec.name}.values(), and {spec.name}.offsets() as {name}_offsets"
@@ -173,8 +173,8 @@ def _explain_rows(spec: TensorSpec, nested: Any) -> str:
 
 
 def check_tangents(spec: TensorSpec, tensor: Any, torch: Any) -> None:
-    """Refuses forward-mode gradients, which are in a tensor or in what transforms wrapped."""
-    # Maps have no tangents of their own, and can't be asked.
+    """Refuses forward-mode gradients, in a tensor or in tensors that transforms wrapped."""
+    # Mapped tensors have no tangents themselves, and can't be asked.
     while torch._C._functorch.is_batchedtensor(tensor):
         tensor = torch._C._functorch.get_unwrapped(tensor)
     if torch._VF._unpack_dual(tensor, level=0)[1] is not None:
@@ -185,14 +185,14 @@ def check_tangents(spec: TensorSpec, tensor: Any, torch: Any) -> None:
 
 
 def refuse_tangents(specs: Sequence[TensorSpec], values: Sequence[Any], torch: Any) -> None:
-    """`check_tangents` of all inputs that are tensors of torch."""
+    """Calls `check_tangents` for all inputs that are tensors of torch."""
     for spec, value in zip(specs, values):
         if isinstance(value, torch.Tensor):
             check_tangents(spec, value, torch)
 
 
 def view_nothing(spec: TensorSpec, tensor: Any, torch: Any) -> Input:
-    """The element type alone of a tensor without memory; `check_torch` came before."""
+    """Only the element type of a tensor without memory; `check_torch` came before."""
     if tensor is None:
         return Input(_nsacc.HostTensor.from_shape(spec.dtype, []), None)
     if tensor.is_complex():
@@ -210,14 +210,14 @@ def _from_torch(spec: TensorSpec, tensor: Any, torch: Any, on_gpu: bool) -> _nsa
 
 
 def lend_torch(tensor: Any, torch: Any) -> _nsacc.HostTensor:
-    """Borrows a torch tensor's memory. Runs are put on the stream that torch uses, so that nothing
-    is to be waited for, and of any device: `__dlpack__` would see to both, at 15 times the cost."""
+    """Borrows a torch tensor's memory, on any device. Runs are put on the stream that torch uses,
+    so there is nothing to wait for. `__dlpack__` would handle both, at 15 times the cost."""
     return _nsacc.HostTensor.from_dlpack(torch.utils.dlpack.to_dlpack(tensor))
 
 
 def narrow_offsets(value: Any) -> Any:
-    """Offsets of i64, as jagged tensors have, as i32. What i32 can't hold becomes its bounds,
-    which are no offsets of any tensor: a run refuses them, with nothing to wait for here."""
+    """Converts offsets of i64, as jagged tensors have, to i32. Numbers that i32 can't hold become
+    its bounds. No tensor has these as offsets: a run refuses them, and nothing has to wait here."""
     torch = sys.modules.get("torch")
     low, high = -1, 2**31 - 1
     if torch is not None and isinstance(value, torch.Tensor) and value.dtype == torch.int64:
@@ -231,7 +231,7 @@ def narrow_offsets(value: Any) -> Any:
 
 
 def _from_numpy(spec: TensorSpec, value: np.ndarray) -> _nsacc.HostTensor:
-    # A small run takes less time than the questions below.
+    # A small run takes less time than the tests below.
     if type(value) is np.ndarray and value.dtype in _PLAIN and value.flags.carray:
         return _nsacc.HostTensor.from_buffer(value)
     if isinstance(value, np.ma.MaskedArray):
@@ -252,7 +252,7 @@ def _from_numpy(spec: TensorSpec, value: np.ndarray) -> _nsacc.HostTensor:
 
 
 def _check_numbers(spec: TensorSpec, array: np.ndarray) -> None:
-    """What NumPy holds beside numbers has no counterpart."""
+    """NumPy's other kinds of elements have no counterpart."""
     if array.dtype.names:
         _fail(spec, f"has fields, dtype {array.dtype}, expected {spec.dtype}: pass one of them, "
                     f"{spec.name}[{array.dtype.names[0]!r}].")
@@ -299,8 +299,8 @@ def _check_overflow(is_infinite: bool, value: float) -> None:
 
 
 def round_to_bf16(value: float) -> np.ndarray:
-    """The bits of the nearest bf16, ties to even, as a uint16 array of rank 0."""
-    # A double rounded to odd at f32 keeps what the second rounding must know.
+    """Rounds to the nearest bf16, ties to even; its bits are a uint16 array of rank 0."""
+    # A double rounded to odd at f32 keeps the information for the second rounding.
     wide = np.float64(value)
     narrow = np.float32(wide)
     bits = int(narrow.view(np.uint32))

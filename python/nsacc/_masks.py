@@ -1,7 +1,7 @@
 """Masks that transformers asks of an attention, and the masks that programs have.
 
-A program doesn't name its mask, so it is asked which keys its queries see: the oracle runs it with
-equal queries and keys, and values that tell keys apart.
+A program doesn't name its mask, so a run finds the keys that its queries see: the oracle runs it
+with equal queries and keys, and values that distinguish keys.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ KINDS = ("causal", "bidirectional", "causal_window", "bidirectional_window")
 """Kinds of layers: in a window, queries and keys are less than its length apart."""
 EVERYTHING = 1 << 30
 """Window of layers that have none, for programs that take it as an input."""
-# More queries times keys would keep the caller waiting.
+# Larger products of queries and keys would keep the caller waiting.
 _MOST_PAIRS = 1 << 21
-# Scales, gates and biases: a distance times it doesn't make a weight vanish.
+# Value of scales, gates and biases: a distance times it doesn't make a weight vanish.
 _SMALL = 2.0**-10
-# Channels of values for keys that are told apart.
+# Channels of values that distinguish keys.
 _CHANNELS = 8
 
 
@@ -43,7 +43,7 @@ def describe(causal: bool, window: int | None) -> str:
 
 
 def read_mask(function: Any, local_size: int | None, more: Mapping[str, Any]) -> str | None:
-    """The kind of layer that a mask function of transformers is for; None of other masks, as
+    """The kind of layer that a mask function of transformers is for; None for other masks, as
     chunks and packed sequences.
 
     Args:
@@ -68,7 +68,7 @@ def read_mask(function: Any, local_size: int | None, more: Mapping[str, Any]) ->
 
 
 def _is_window(function: Callable[..., Any], causal: bool) -> bool:
-    """Whether it is the conjunction of a window and a kind of layer, and of nothing else."""
+    """Whether it is the conjunction of only a window and a kind of layer."""
     from transformers import masking_utils as masks
 
     made = (masks.sliding_window_causal_mask_function(1) if causal else
@@ -77,7 +77,7 @@ def _is_window(function: Callable[..., Any], causal: bool) -> bool:
 
 
 def _spell(function: Any) -> Any:
-    """Its code, and that of the functions that it was made of."""
+    """Its code, and the code of the functions that it was made from."""
     if isinstance(function, tuple):
         return tuple(map(_spell, function))
     if not callable(function):
@@ -88,8 +88,8 @@ def _spell(function: Any) -> Any:
 
 def _is_window_of_compiler(function: Callable[..., Any], local_size: int,
                            more: Mapping[str, Any]) -> bool:
-    """Torch's compiler doesn't show what a function was made of. Packed sequences are looked for
-    where there is no mask of padding, and functions of the model's own are mapped."""
+    """Torch's compiler doesn't show the parts of a function. Packed sequences are looked for where
+    there is no mask of padding, and the model's functions are mapped."""
     return (function.__qualname__ == "and_masks.<locals>.and_mask" and not more.get("use_vmap")
             and more.get("attention_mask") is not None
             and getattr(more.get("config"), "sliding_window", None) == local_size)
@@ -108,12 +108,12 @@ class Probe:
         self._heads_first, self._gives_heads_first = heads_first, gives_heads_first
 
     def find_fault(self, causal: bool, window: int | None, whole: int | None) -> str | None:
-        """In words, how the program's mask isn't the layer's, and how to mend it; None where it
-        is. Causal layers without a window may have any mask that hides later keys, as sparse ones
-        do.
+        """A text that says how the program's mask differs from the layer's, and how to fix it; None
+        if it doesn't. Causal layers without a window may have any mask that hides later keys, as
+        sparse programs do.
 
         Args:
-            whole: the program's own window, where a layer without one has to see beyond it.
+            whole: the program's window, where a layer without a window has to see beyond it.
         """
         self._window = EVERYTHING if window is None else window
         try:
@@ -160,7 +160,7 @@ class Probe:
         return None if seen[0] else "the program sees fewer keys ahead"
 
     def _see(self, queries: int, keys: int, marked: Sequence[int]) -> list[list[bool]]:
-        """Whether each of the last tokens sees each of the marked keys."""
+        """Tests whether each of the last tokens sees each of the marked keys."""
         specs = self._program.signature.inputs
         sizes: dict[str, int] = {}
         # Keys come first: a program of one name for both lengths has as many queries.

@@ -21,20 +21,21 @@ from .program import Program
 from .signature import TensorSpec
 
 NAMESPACE = "nsacc"
-# Numbers that operators take, beside those of Python.
+# Types of numbers that operators take, beside Python's.
 _SYMBOLS = (torch.Tensor, torch.fx.Proxy, torch.SymInt, torch.SymFloat, torch.SymBool)
 _NUMBERS = {"bool": "bool", "i32": "SymInt", "i64": "SymInt"}
 
-# Operators stay as long as torch's registry, which is the process's: so do their programs.
+# Operators and their programs stay as long as torch's registry, until the process ends.
 _library = torch.library.Library(NAMESPACE, "FRAGMENT")
 _registered: set[str] = set()
 _lock = threading.Lock()
-# `has_checked`: whether this thread's call has looked for tangents already.
+# `has_checked` says whether this thread's call has looked for tangents already.
 _state = threading.local()
 
 
 def register(program: Program) -> str:
-    """Registers a program's operators, unless those of an equal one are; gives their name."""
+    """Registers a program's operators, unless an equal program's are registered; gives their
+    name."""
     name = f"{program.kernel}_{program._identity}"
     with _lock:
         if name not in _registered:
@@ -50,7 +51,7 @@ def call(program: Program, values: Sequence[Any]) -> Any:
     if _inputs.is_distributed(values):
         return _distributed.call(program, values)
     if torch.compiler.is_compiling():
-        # The compiler doesn't know which inputs of transforms have gradients: the checks do.
+        # The compiler doesn't know which inputs of transforms have gradients; the checks do.
         return (_call_eagerly if _is_transformed() else _call_overload)(program, values)
     _check_inputs(program, values)
     try:
@@ -59,7 +60,7 @@ def call(program: Program, values: Sequence[Any]) -> Any:
             return _call_checked(program, values)
         return _call_overload(program, values)
     except (RuntimeError, TypeError):
-        # Afterwards, as it costs a call nothing.
+        # This comes afterwards, as it costs a call nothing.
         _check_numbers(program, values)
         raise
 
@@ -74,7 +75,7 @@ def _call_checked(program: Program, values: Sequence[Any]) -> Any:
 
 def _call_overload(program: Program, values: Sequence[Any]) -> Any:
     program._operator_name()
-    # What is read from the program, the compiled code checks: that it is still this one's.
+    # The compiled code checks that values read from the program are still this program's.
     overloads = getattr(torch.ops.nsacc, program._operator or "")
     overload = overloads.default
     if program._has_numbers:
@@ -97,7 +98,7 @@ def _is_transformed() -> bool:
     if torch._C._functorch.maybe_current_level() is None:
         return False
     if _call_eagerly is call:
-        # Not before: it imports the compiler.
+        # This import isn't earlier, because it imports the compiler.
         _call_eagerly = torch._dynamo.disable(
             call, reason="nsacc can't compute gradients yet, and looks for them outside of "
                          "compiled code: call it outside of torch.func's transforms")
@@ -108,8 +109,8 @@ _call_eagerly = call
 
 
 def run_timed(program: Program, inputs: Any, options: Mapping[str, Any]) -> Any:
-    """`Program.run_timed` where torch's compiler is at work, which leaves it out of its graph, or
-    says why it can't."""
+    """Calls `Program.run_timed` while torch's compiler is at work. The compiler leaves it out of
+    its graph, or says why it can't."""
     _prepare_runs()
     return _run_timed_eagerly(program, inputs, options)
 
@@ -125,13 +126,13 @@ def _prepare_runs() -> None:
 _run_timed_eagerly: Any = None
 _prepare_runs._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
-# As `Program._operator_name` is: called, not traced.
+# This is called, not traced, as `Program._operator_name` is.
 _is_transformed._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def _check_inputs(program: Program, values: Sequence[Any]) -> None:
-    """What torch would refuse in words of its own, and gradients that the operator's own inputs
-    don't show."""
+    """Refuses inputs that torch would refuse in other words, and gradients that the operator's
+    inputs don't show."""
     for spec, value in zip(program.signature.inputs, values):
         if isinstance(value, torch.Tensor):
             if value.requires_grad or value.is_nested:
@@ -153,22 +154,22 @@ def _check_bools(program: Program, values: Sequence[Any]) -> None:
 
 
 def _check_numbers(program: Program, values: Sequence[Any]) -> None:
-    """What torch refused in words of its own."""
+    """Raises our error for inputs that torch refused in other words."""
     for spec, value in zip(program.signature.inputs, values):
         if spec.rank == 0 and not isinstance(value, _SYMBOLS):
             _inputs.view(spec, value)
 
 
 def _refuse_hidden_tangents(program: Program, values: Sequence[Any], are_fake: bool) -> None:
-    """Under `torch.func` and the compiler the operator's own inputs don't show them: there it
-    fails, unless the call has seen to it."""
+    """Under `torch.func` and the compiler the operator's inputs don't show tangents: there it
+    fails, unless the call has checked."""
     if getattr(_state, "has_checked", False):
         return
     if not (are_fake or eager_transforms.JVP_NESTING):
         try:
             return _inputs.refuse_tangents(program.signature.inputs, values, torch)
         except RuntimeError:
-            # Torch can't tell where a dispatch mode calls.
+            # Torch can't answer where a dispatch mode calls.
             pass
     raise ArgumentError(f"nsacc can't compute forward-mode gradients of kernel '{program.kernel}' "
                         f"yet: call it outside of torch.func.jvp, jacfwd and linearize. It is "
@@ -191,7 +192,7 @@ def _move_numbers(program: Program, values: Sequence[Any]) -> list[Any]:
 
 
 def _call_kernel(program: Program, *values: Any) -> Any:
-    """The operator with memory."""
+    """The operator's implementation with memory."""
     if forward_ad._current_level >= 0:
         _refuse_hidden_tangents(program, values, are_fake=False)
     return _call_now(program, values)
@@ -202,7 +203,8 @@ def _call_now(program: Program, values: Sequence[Any]) -> Any:
 
 
 def _call_autocast(program: Program, device: str, with_numbers: bool, *values: Any) -> Any:
-    """The operator under autocast, with memory or without: that of the program for its type."""
+    """The operator under autocast, with memory or without: it calls the operator of the program for
+    autocast's type."""
     with _autocast.suspend(device):
         program, inputs = _autocast.cast(program, values, device)
         overloads = getattr(torch.ops.nsacc, program._operator_name())
@@ -217,10 +219,10 @@ class _MissingOperator(ArgumentError, AttributeError):
 
 
 class _Namespace(torch._ops._OpNamespace):
-    """torch.ops.nsacc, which tells of programs that weren't compiled: those who load what
-    torch.export wrote ask for their operators, and drop an error's words."""
+    """torch.ops.nsacc with an error for programs that weren't compiled: loaders of torch.export's
+    files ask for their operators, and drop an error's text."""
 
-    # Torch makes part of an operator's name of it.
+    # Torch makes it part of an operator's name.
     __module__ = "torch._ops"
 
     def __getattr__(self, name: str) -> Any:
@@ -246,7 +248,7 @@ torch.ops.nsacc.__class__ = _Namespace
 
 def _register_overload(program: Program, name: str, with_numbers: bool) -> None:
     _library.define(name + _spell_schema(program, with_numbers))
-    # For every device and layout, so that those that can't be have nsacc's own words.
+    # The registration is for every device and layout, so that refused ones get nsacc's messages.
     _library.impl(name, functools.partial(_call_kernel, program), "CompositeExplicitAutograd")
     for device in _autocast.DEVICES:
         kernel = functools.partial(_call_autocast, program, device, with_numbers)
@@ -269,22 +271,22 @@ def _spell_schema(program: Program, with_numbers: bool) -> str:
 
 
 def _leave_calls_alone() -> None:
-    """Where torch's compiler is refused, it may call without a graph: it would look for graphs in
-    there, and warn of what it can't trace."""
+    """After a refusal torch's compiler may call without a graph: it would look for graphs in there,
+    and warn of code that it can't trace."""
     global _call_now
     if not hasattr(_call_now, "_torchdynamo_disable"):
         _call_now = torch._dynamo.disable(_call_now)
 
 
 class _Fake:
-    """What torch's compiler and transforms ask of the operator."""
+    """The functions that torch's compiler and transforms ask of the operator."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
 
     def run(self, *values: Any) -> Any:
-        """Results without memory. Raises `ArgumentError` as a call does, as far as symbols of
-        sizes let it."""
+        """Results without memory. Raises `ArgumentError` as a call does, as far as symbols of sizes
+        allow."""
         try:
             return self._run(values)
         except ArgumentError as error:
@@ -324,7 +326,7 @@ class _Fake:
 
 
 def _pick(tensors: Sequence[torch.Tensor | None], program: Program) -> torch.Tensor:
-    """The tensor that decides where results are."""
+    """The tensor that decides the device of results."""
     there = [tensor for tensor in tensors if tensor is not None]
     there.sort(key=lambda tensor: tensor.dim() == 0)
     if not there:
@@ -338,7 +340,7 @@ def _infer_shapes(program: Program, shapes: Sequence[tuple[Any, ...]]) -> list[S
     specs = program.signature.inputs
     are_known = all(isinstance(size, int) for shape in shapes for size in shape)
     if are_known and not any(spec.is_offsets for spec in specs):
-        # With every check, and the words of a call.
+        # Makes every check, with the messages of a call.
         return list(program.result_shapes(*shapes).values())
     sizes = Sizes(program.signature, shapes)
 

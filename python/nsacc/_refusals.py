@@ -19,8 +19,8 @@ refuse._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def make_error(*arguments: Any) -> ArgumentError:
-    """Of the arguments of an `ArgumentError`. Where torch's compiler is at work, it is one that
-    the compiler hands on as it is: around others it puts its own."""
+    """An error from the arguments of an `ArgumentError`. While torch's compiler is at work, it has
+    a type that the compiler passes on unchanged: it wraps others."""
     torch = sys.modules.get("torch")
     if torch is None or torch._guards.TracingContext.try_get() is None:
         return ArgumentError(*arguments)

@@ -27,7 +27,7 @@ class Output:
             raise ArgumentError("results on a GPU are tensors of torch: pass inputs of torch, as "
                                 "torch.from_dlpack makes of other libraries' tensors")
         if is_torch:
-            # A default device that the caller has set is for others.
+            # A default device that the caller has set doesn't apply here.
             where = "cpu" if device is None else f"cuda:{device}"
             self._owner = library.empty(shape, dtype=getattr(library, _dtypes.TORCH[dtype]),
                                         device=where)
@@ -58,7 +58,7 @@ def make_tuple(names: tuple[str, ...], values: tuple[Any, ...]) -> tuple[Any, ..
 
 @functools.cache
 def make_class(names: tuple[str, ...]) -> Any:
-    """One class for all results of these names: to make one takes longer than a launch."""
+    """One class for all results of these names: making one takes longer than a launch."""
     make_class: Any = namedtuple
     fields = make_class("Results", names, rename=True)
     # Its class can't be found by name, so pickles carry what it was made from.

@@ -1,7 +1,7 @@
 """Shapes of results for sizes that torch's compiler leaves open.
 
-The compiler calls with tensors that have no memory and whose sizes may be symbols. What it finds
-out about symbols here it checks before it runs the compiled code; the run itself checks the rest.
+The compiler calls with tensors without memory, which may have symbols as sizes. It checks its
+conclusions about symbols before it runs the compiled code; the run itself checks the rest.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ Size = Any
 
 
 class Sizes:
-    """The dimensions that inputs tell."""
+    """The dimensions that inputs bind."""
 
     def __init__(self, signature: Signature, shapes: Sequence[Sequence[Size]]) -> None:
-        """Binds the dimensions of a program, of whose inputs these are the shapes.
+        """Binds the dimensions of a program to these shapes of its inputs.
 
-        Raises `ArgumentError` where two sizes are known to differ that have to be equal.
+        Raises `ArgumentError` if two sizes that have to be equal are known to differ.
         """
         self._sizes: dict[str, Size] = {}
         self._rows: Size | None = None
-        # The input that told a dimension's size.
+        # The input that bound a dimension's size.
         self._tellers: dict[str, str] = {}
         self._ragged = {spec.dims[0].name for spec in signature.inputs if spec.is_offsets}
         pairs = list(zip(signature.inputs, shapes))
@@ -40,7 +40,7 @@ class Sizes:
                 self._check(spec, index, dim, size)
 
     def get_shape(self, spec: TensorSpec, make_size: Callable[[], Size]) -> list[Size]:
-        """Of a result; `make_size` gives sizes that only the memory of offsets tells."""
+        """Shape of a result; `make_size` gives sizes that only the memory of offsets holds."""
         sizes = []
         for dim in spec.dims:
             size = self._get(dim)
@@ -64,7 +64,7 @@ class Sizes:
             lambda: self._explain(spec, index, dim, expected, size))
 
     def _explain(self, spec: TensorSpec, index: int, dim: Dim, expected: Size, size: Size) -> str:
-        """In the words of a call; symbols stand for sizes that no call told."""
+        """The message in the words of a call; symbols stand for sizes that no call gave."""
         expected, size = _spell_size(expected), _spell_size(size)
         if dim.name in self._tellers and dim.kind in ("named", "ragged"):
             return (f"dimension {dim.name} is {expected} in '{self._tellers[dim.name]}' but {size} "
@@ -73,7 +73,7 @@ class Sizes:
                 f"program declares {spec}")
 
     def _get(self, dim: Dim) -> Size | None:
-        """None where nothing tells, or only the lengths of rows."""
+        """The size; None if nothing binds it, or only the lengths of rows."""
         if dim.kind == "constant":
             return dim.size
         if dim.kind in ("named", "ragged"):
@@ -92,7 +92,7 @@ class Sizes:
 
 
 def _spell_size(size: Size) -> str:
-    """The size that the compiler saw in a call, where it saw one; else its symbol."""
+    """The size that the compiler saw in a call, if it saw one; else its symbol."""
     if isinstance(size, torch.SymInt) and size.node.has_hint():
         return str(size.node.hint)
     return str(size)
@@ -107,12 +107,13 @@ def _check_rank(spec: TensorSpec, shape: Sequence[Size]) -> None:
 
 
 def _divide(size: Size, by: int) -> Size:
-    """Rounded up."""
+    """The quotient, rounded up."""
     return (size + by - 1) // by
 
 
 def _count_windows(dim: Dim, tokens: Size) -> Size:
-    """Pooled keys over tokens (docs/spec.md, pool), without a branch that depends on a symbol."""
+    """Number of pooled keys over tokens (docs/spec.md, pool), without a branch that depends on a
+    symbol."""
     if dim.tail == "drop":
         return torch.sym_max(tokens - dim.len + dim.stride, 0) // dim.stride
     if dim.tail == "zeros_left":

@@ -15,13 +15,14 @@ from .program import Program, _not_traced
 from .signature import Dim, TensorSpec
 
 Source = str | Callable[..., Any]
-"""Where an input comes from: what transformers calls it, or a function of what it passes."""
+"""The source of an input: its name in transformers, or a function of the arguments that it
+passes."""
 
-# What models pass beside the tensors, and results depend on.
+# Arguments that models pass beside the tensors, and that results depend on.
 _MEANINGFUL = ("softcap", "s_aux", "position_bias", "head_mask", "indexer_topk")
-# What a program can have in itself.
+# Properties that a program can implement itself (`own`).
 _OWN = ("mask", "scaling", *_MEANINGFUL)
-# Those before give other arguments to masks.
+# Versions before this one give other arguments to masks.
 _OLDEST = (5, 17)
 _INSTALL = f"pip install 'transformers>={_OLDEST[0]}.{_OLDEST[1]}'"
 _registered: set[str] = set()
@@ -33,7 +34,7 @@ _PLAIN_NAME = "nsacc_attention"
 
 
 class Bound:
-    """One program, and where its inputs come from."""
+    """One program, and the sources of its inputs."""
 
     def __init__(self, program: Program, inputs: Mapping[str, Source],
                  heads_first: bool | None) -> None:
@@ -72,7 +73,7 @@ class Bound:
 
     @_not_traced
     def find_fault(self, causal: bool, window: int | None, is_mixed: bool) -> str | None:
-        """In words, why the program isn't one for such layers, and how to mend it."""
+        """A text that says why the program isn't for such layers, and how to fix it."""
         key = causal, window, is_mixed
         if key not in self._faults:
             if self.program._package is not None:
@@ -155,7 +156,7 @@ class Attention:
         return out.transpose(1, 2) if bound.gives_heads_first else out, None
 
     def _is_ours(self, mask: torch.Tensor) -> bool:
-        """Whether `make_mask` gave it, or the model passes on the caller's."""
+        """Whether `make_mask` gave it; else the model passes on the caller's."""
         return mask.dim() == 3 or (mask.dim() == 2 and self._padding is not None)
 
     def _choose(self, module: torch.nn.Module, mask: torch.Tensor | None,
@@ -202,7 +203,7 @@ class Attention:
         return kind == "causal_window", window
 
     def _takes(self, argument: str) -> bool:
-        """Whether the program sees the argument, or has it in itself."""
+        """Whether the program takes the argument, or implements it itself."""
         return argument in self._own or argument in self._inputs.values()
 
     def _check_arguments(self, given: Mapping[str, Any]) -> None:
@@ -241,8 +242,8 @@ class Attention:
                   kv_offset: int = 0, mask_function: Any = None,
                   attention_mask: torch.Tensor | None = None, local_size: int | None = None,
                   **more: Any) -> torch.Tensor | None:
-        """What `attend` gets as a mask: which keys are no padding, once for each of the kinds up
-        to the model's, ``[B, 1 to 4, S]``; or None, where modules tell the kind themselves."""
+        """The mask that `attend` gets: the keys that are no padding, once for each of the kinds up
+        to the model's, ``[B, 1 to 4, S]``; or None, if modules name the kind themselves."""
         kind = _masks.read_mask(mask_function, local_size,
                                 {**more, "attention_mask": attention_mask})
         if kind != "bidirectional" and (isinstance(q_offset, torch.Tensor) or
@@ -341,7 +342,7 @@ def _check_name(name: Any, known: Mapping[str, Any]) -> None:
 
 
 def _mend_name(name: str, known: Collection[str]) -> str:
-    """A name like it that transformers takes."""
+    """A similar name that transformers takes."""
     for word in _WORDS:
         name = name.replace(word, "")
     name = re.sub(r"[_-]*[/:|@][_-]*|__+", "_", name).strip("_-. ")
@@ -364,7 +365,7 @@ def _check_own(own: Any) -> None:
 
 
 def _is_nearly_padding(source: Source) -> bool:
-    """Whether it looks like a misspelling; it may still be what a model passes."""
+    """Whether it looks like a misspelling; a model may still pass it."""
     return not callable(source) and bool(_suggest(source, ("padding",)))
 
 
@@ -376,8 +377,8 @@ def _suggest(name: Any, known: Collection[str]) -> str:
 
 
 def _round(number: float) -> float:
-    """For messages. Torch's compiler can't spell numbers that may change, unless it has to round
-    them."""
+    """A number for messages. Torch's compiler can't format numbers that may change, unless it has
+    to round them."""
     return round(number, 6)
 
 
@@ -385,8 +386,8 @@ def _round(number: float) -> float:
 
 
 def _find_order(program: Program) -> bool:
-    """Whether heads stand in front of tokens. Tried with sizes of which one order alone makes
-    the query heads a multiple of the key heads."""
+    """Whether heads stand in front of tokens. This is tried with sizes that make the query heads a
+    multiple of the key heads in one order only."""
     fits = [heads_first for heads_first in (False, True) if _fits(program, heads_first)]
     if len(fits) == 1:
         return fits[0]
@@ -406,7 +407,7 @@ def _fits(program: Program, heads_first: bool) -> bool:
     shapes = [tuple(sizes.get(dim.name, 1) if dim.kind == "named" else dim.size
                     for dim in spec.dims) for spec in (query, key, value)]
     tokens, heads = (2, 1) if heads_first else (1, 2)
-    # Dimensions of one name are the same thing.
+    # Dimensions of one name are one dimension.
     if query.dims[heads].name == key.dims[tokens].name:
         return False
     if query.dims[tokens].name == key.dims[tokens].name:

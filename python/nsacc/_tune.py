@@ -1,4 +1,4 @@
-"""Schedules that are measured."""
+"""Tuning: schedules that are measured."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .errors import ArgumentError
 if TYPE_CHECKING:
     from .program import Program
 
-# What a process does that measures: it finds this package where this process did.
+# Code of the measuring process: it finds this package where this process did.
 _WORKER = ("import sys; sys.path.insert(0, {folder!r}); from nsacc import _nsacc; "
            "sys.exit(_nsacc.run_worker(*sys.argv[1:]))")
 
@@ -28,7 +28,7 @@ LARGEST_SIZE = 1 << 40
 
 @dataclass(frozen=True)
 class Progress:
-    """How far tuning is."""
+    """The progress of tuning."""
 
     seconds: float
     compiled: int
@@ -60,7 +60,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Tuning:
-    """What measuring found."""
+    """The result of tuning."""
 
     program: Program
     """Compiled with the schedule."""
@@ -90,7 +90,7 @@ class Tuning:
 
 
 def get_worker() -> list[str]:
-    """The process that measures, which may end by what it runs."""
+    """The process that measures; the code that it runs may end it."""
     folder = str(Path(__file__).absolute().parents[1])
     return [sys.executable, "-c", _WORKER.format(folder=folder)] if sys.executable else []
 
@@ -130,7 +130,8 @@ def _check_ranges(ranges: Any) -> dict[str, list[int]]:
 
 
 def _check_seed(program: Program, seed: str) -> None:
-    """Raises what compiling with it would: tuning itself leaves out what doesn't fit the sizes."""
+    """Raises the errors of compiling with it: tuning itself leaves out schedules that don't fit the
+    sizes."""
     try:
         program._with(schedule=seed, tune="off")
     except ArgumentError as error:

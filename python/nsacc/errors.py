@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions.
+"""Errors, as exceptions.
 
     NsaccError
       CompileError    the program is wrong: file, line, column, diagnostics with notes
@@ -6,7 +6,7 @@
       TargetError     the target is unknown or isn't there
       InternalError   a mistake in nsacc
 
-and what is allowed but most likely wrong, as warnings of Python:
+and code that is allowed but most likely wrong, as warnings of Python:
 
     UserWarning
       CompileWarning  of the program: has its diagnostic
@@ -25,7 +25,7 @@ __all__ = ["ArgumentError", "CacheWarning", "CompileError", "CompileWarning", "D
 class Diagnostic:
     """One message about a program.
 
-    Lines and columns count from 1 and are 0 where there is no place; a column counts bytes.
+    Lines and columns count from 1 and are 0 without a place; a column counts bytes.
     The end is one behind the last column.
     """
 
@@ -50,12 +50,13 @@ class Diagnostic:
 
 
 class NsaccError(Exception):
-    """The base of all errors of nsacc, made of a message, and maybe a text and diagnostics.
+    """The base of all errors of nsacc, made from a message, and maybe a text and diagnostics.
 
     ``message`` is one sentence; ``str()`` gives everything there is to say.
     """
 
-    # Without an __init__, which torch's compiler can't trace: it shows the arguments instead.
+    # This class has no __init__, which torch's compiler can't trace: it would show the arguments
+    # instead.
 
     @property
     def message(self) -> str:
@@ -77,8 +78,8 @@ class CompileError(NsaccError):
     """A program that doesn't compile.
 
     ``str()`` shows each of ``diagnostics``, errors before warnings, with its source line, a caret
-    and its notes. ``file``, ``line``, ``column`` and ``notes`` are those of the first error; a line
-    of 0 means that no place in the program is to blame.
+    and its notes. ``file``, ``line``, ``column`` and ``notes`` belong to the first error; a line of
+    0 means that no place in the program is to blame.
     """
 
     @property
@@ -104,7 +105,7 @@ class CompileError(NsaccError):
 
 
 class CompileWarning(UserWarning):
-    """What `nsacc.compile` warns of: ``str()`` shows the source line, a caret and the notes.
+    """Warnings of `nsacc.compile`: ``str()`` shows the source line, a caret and the notes.
 
     A run that makes code, or finds it in the cache, warns of code that is right but slow.
     """

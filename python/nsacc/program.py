@@ -33,7 +33,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def _not_traced(function: _Function) -> _Function:
-    """Torch's compiler calls it, instead of tracing what it can't:
+    """Torch's compiler calls the function, instead of tracing code that it can't. It is
     torch.compiler.assume_constant_result, which would import torch."""
     function._dynamo_marked_constant = True  # type: ignore[attr-defined]
     return function
@@ -41,7 +41,7 @@ def _not_traced(function: _Function) -> _Function:
 
 @dataclass(frozen=True)
 class Timing:
-    """What a run took."""
+    """Times of a run."""
 
     compile_seconds: float
     """Of making code for the inputs' sizes, or finding it in the cache; 0 where an earlier run
@@ -63,17 +63,17 @@ class Program:
     named dimensions the same size; strides and read-only memory don't matter. Inputs of rank 0
     may be plain numbers.
 
-    Results come from the library of the first input that isn't of rank 0; if all are, of the
-    first tensor; NumPy if there is none.
-    NumPy has no bf16: such results have the dtype of ml_dtypes where that is installed, else
-    float32, which holds every bf16 exactly. Several results come as a named tuple.
+    Results come from the library of the first input that isn't of rank 0; if all are, from the
+    first tensor's; NumPy's if there is none. NumPy has no bf16: such results have the dtype of
+    ml_dtypes where that is installed, else float32, which holds every bf16 exactly. Several results
+    come as a named tuple.
 
     On a GPU target, inputs are all on the host, or all on one GPU: then the results are tensors of
-    torch there, and the run is put on torch's current stream and not waited for.
+    torch there. The run is put on torch's current stream, and the call doesn't wait for it.
 
     Programs don't change; threads may share them. A call releases the GIL while it computes.
     Pickles hold the source and the path of the device's file, and loading one compiles again;
-    those of loaded packages hold the package.
+    pickles of loaded packages hold the package.
     """
 
     def __init__(self, source: bytes, file: str, *, target: str, device: str | None, schedule: str,
@@ -99,22 +99,22 @@ class Program:
     def _set(self, arguments: tuple[Any, ...], package: bytes | None,
              program: _nsacc.Program) -> None:
         self._arguments, self._package, self._program = arguments, package, program
-        # A package may have both.
+        # A package may have code for both.
         self._on_gpu = any(map(_device.is_gpu, self.target.split(", ")))
         self.__signature__ = Signature(program.inputs, program.results)
         names = tuple(spec.name for spec in self.signature.results)
-        # What calls ask for; torch's compiler checks all of it in front of its code.
+        # Data that calls need; torch's compiler checks all of it in front of its code.
         self._num_inputs = len(self.signature.inputs)
         self._has_numbers = any(spec.rank == 0 for spec in self.signature.inputs)
         self._make_results = _results.make_class(names) if len(names) > 1 else None
         # Sets of dimensions that are computed apart.
         self._splits: tuple[tuple[str, ...], ...] = program.splits
         self._operator: str | None = None
-        # With other storage types.
+        # Programs with other storage types.
         self._others: dict[str, Program] = {}
-        # Calls repeat, and so would warnings of their sizes.
+        # Calls repeat, and warnings of their sizes would, too.
         self._has_warned = False
-        # Of the last explanation, or the first call; for notebooks alone.
+        # Sizes of the last explanation, or the first call; only for notebooks.
         self._known_sizes: Mapping[str, Any] | None = None
         self._call_quickly = _nsacc.QuickCall(program, self._on_gpu, self._make_results, _tell)
 
@@ -125,18 +125,18 @@ class Program:
 
     @property
     def target(self) -> str:
-        """What `nsacc.compile` was given; of a package, the architectures that it has code for:
-        ``"sm_90a, x86-64-v4, x86-64-v3"``."""
+        """The target given to `nsacc.compile`; for a package, the architectures that it has code
+        for: ``"sm_90a, x86-64-v4, x86-64-v3"``."""
         return self._arguments[2]
 
     @property
     def schedule(self) -> str:
-        """What was asked for; what isn't named is the compiler's choice."""
+        """The requested schedule; the compiler chooses the other fields."""
         return self._arguments[4]
 
     @property
     def dtype(self) -> str:
-        """The element type of tensors that the program gave none."""
+        """The element type of tensors declared without one."""
         return self._arguments[5]
 
     @property
@@ -149,7 +149,7 @@ class Program:
 
     @property
     def params(self) -> Mapping[str, int | float | bool | str]:
-        """The compile-time parameters with the values that they got; read-only, as programs are."""
+        """The compile-time parameters with their values; read-only, as programs are."""
         return MappingProxyType({name: _parse(value)
                                  for name, value in self._program.params.items()})
 
@@ -165,19 +165,20 @@ class Program:
 
     @property
     def phases(self) -> tuple[str, ...]:
-        """What `ir` takes; compiled targets take ``"tile"`` and ``"schedule"``, too, with sizes."""
+        """The phases that `ir` takes; compiled targets take ``"tile"`` and ``"schedule"``, too,
+        with sizes."""
         return self._program.phases
 
     def ir(self, phase: str = "nsa", /, **sizes: int) -> str:
         """The program as MLIR text after a phase of compilation.
 
         Phase ``"tile"`` needs the sizes of heads and channels, on which code over tiles depends:
-        ``program.ir("tile", HQ=16, H=4, D=64, DV=64)``. For a GPU, sizes of batch and
-        query tokens choose among tiles, too; without them, those are for short rows.
-        ``"schedule"`` takes the same sizes, and is no MLIR but a list: which ops share a program,
-        and how each is tiled, with a reason for every field.
+        ``program.ir("tile", HQ=16, H=4, D=64, DV=64)``. For a GPU, sizes of batch and query tokens
+        choose among tiles, too; without them, tiles are for short rows. ``"schedule"`` takes the
+        same sizes, and is no MLIR but a list: the ops that share a program, and the tiling of each,
+        with a reason for every field.
 
-        Raises `ArgumentError` for an unknown phase or dimension, and where sizes are missing.
+        Raises `ArgumentError` for an unknown phase or dimension, and for missing sizes.
         """
         if not isinstance(phase, str):
             raise ArgumentError(f"the phase is a {type(phase).__qualname__}, expected a string")
@@ -203,7 +204,7 @@ class Program:
         return self._program.ir(phase)
 
     def __call__(self, /, *inputs: Any, **named_inputs: Any) -> Any:
-        """Runs the program; see the class for what goes in and comes out.
+        """Runs the program; see the class for its inputs and results.
 
         Warns (UserWarning), once, where sizes suggest that tensors have tokens and heads in
         another order than the program: fewer keys than queries under a causal mask; as many heads
@@ -230,12 +231,12 @@ class Program:
         return results
 
     def _call_operator(self, inputs: Sequence[Any]) -> Any:
-        """For torch's compiler, tracers and transforms, which know operators."""
+        """This is for torch's compiler, tracers and transforms, which know operators."""
         from . import _operator
         return _operator.call(self, inputs)
 
     def _call_now(self, *inputs: Any) -> Any:
-        """A call with memory, also where torch's compiler is at work."""
+        """A call with memory, also while torch's compiler is at work."""
         results = self._call_quickly(inputs)
         return self._call_slowly(inputs) if results is None else results
 
@@ -257,7 +258,7 @@ class Program:
 
     @property
     def _identity(self) -> str:
-        """A hash of all that results depend on."""
+        """A hash of everything that results depend on."""
         source, _file, *options = self._arguments
         text = repr((source, options, self._package)).encode()
         return hashlib.sha256(text).hexdigest()[:16]
@@ -273,16 +274,16 @@ class Program:
                   threads: int | None = None, round_storage: bool = False,
                   f64_results: bool = False, stream: Any = None,
                   **unknown: Any) -> tuple[Any, Timing]:
-        """Runs the program like a call, with options, and tells what the run took.
+        """Runs the program like a call, with options, and also returns the run's times.
 
         Args:
             inputs: in order, or by name.
-            threads: how many to use; 0: as many as the machine has. Default: what NSACC_THREADS
-                says, else 0. Results don't depend on it.
-            round_storage: oracle only: round also what a compiled program would store in
-                between (pooled keys, say) to the storage type.
-            f64_results: oracle only: real results as float64, as computed.
-            stream: of inputs on a GPU: the stream that the run is put on, of torch or as an
+            threads: number of threads; 0: as many as the machine has. Default: NSACC_THREADS, else
+                0. Results don't depend on it.
+            round_storage: oracle only: round intermediate tensors that a compiled program would
+                store (pooled keys, say) to the storage type, too.
+            f64_results: oracle only: real results as float64, unrounded.
+            stream: for inputs on a GPU: the stream that the run is put on, a stream of torch or an
                 integer. Default: torch's current one.
         """
         if more or unknown:
@@ -327,12 +328,12 @@ class Program:
 
         Args:
             path: the file, usually ``*.nsapkg``. It is replaced when all is compiled.
-            sizes: of the heads and channels that code is for, ``{"HQ": 16, "H": 4, "D": 64,
-                "DV": 64}``; or several of these, of which a call takes the one that it fits.
-            targets: what to have code for, ``("sm_90a", "sm_80", "cpu")``; by default the
-                program's own target. "cpu" is code for x86-64-v3 and x86-64-v4.
+            sizes: of the heads and channels of the code, ``{"HQ": 16, "H": 4, "D": 64,
+                "DV": 64}``; or several of these; a call takes the code that it fits.
+            targets: the code's targets, ``("sm_90a", "sm_80", "cpu")``; by default the program's
+                target. "cpu" is code for x86-64-v3 and x86-64-v4.
 
-        Raises `ArgumentError` where sizes are missing, and where a target has no packages;
+        Raises `ArgumentError` if sizes are missing, and if a target has no packages;
         `CompileError`, `TargetError` and OSError.
         """
         if self._package is not None:
@@ -370,23 +371,23 @@ class Program:
 
         Args:
             sizes: of all dimensions of the inputs; of ragged ones, the lengths of the rows.
-            effort: "model": what a model prefers; "quick": what it puts in front; "full": more of
-                them, and how steps are ordered; "exhaustive": every candidate of the grids of
-                programs and tiles.
+            effort: "model": the model's choice; "quick": the candidates that it ranks first;
+                "full": more of them, and orders of steps; "exhaustive": every candidate of the
+                grids of programs and tiles.
             budget: seconds after which no more candidates are begun.
-            agreement: of selections: how much of a query, and of lists that are handed in, is
+            agreement: of selections: the share of a query, and of lists that are handed in, that is
                 common to 32 neighbouring tokens, from 0 to below 1.
             graph: measure launches of a CUDA graph.
-            cold: measure with nothing of the tensors in the cache of the second level.
+            cold: measure with no part of the tensors in the L2 cache.
             seed: of random inputs.
             seeds: schedules to try first, as `nsacc.compile` takes them in a string.
             timeout: seconds after which a candidate that doesn't end has failed.
-            ranges: the least and the greatest of the integers of inputs whose values the program
-                doesn't tell, {"doc": (0, 7)}: tables of documents, prefixes or pages.
+            ranges: the least and the greatest integers of inputs with values that the program
+                doesn't bound, {"doc": (0, 7)}: tables of documents, prefixes or pages.
             report: called with the progress now and then.
 
-        Raises `ArgumentError` where sizes are missing or don't fit, where a seed is no schedule of
-        the program, where the target isn't one of this machine, and where nothing can be measured.
+        Raises `ArgumentError` if sizes are missing or don't fit, if a seed is no schedule of the
+        program, if this machine doesn't have the target, and if nothing can be measured.
         """
         if self._package is not None:
             raise ArgumentError("the program is of a package, whose schedules are fixed: tune what "
@@ -396,19 +397,19 @@ class Program:
             timeout=timeout, ranges=ranges), graph, cold, report, _tell)
 
     def explain(self, sizes: Mapping[str, int | Sequence[int]]) -> _explain.Explanation:
-        """Tells how the program is compiled for calls with these sizes, and why.
+        """Reports how the program is compiled for calls with these sizes, and why.
 
-        Of each program that a call launches: which statements it computes, the schedule with a
-        reason for every field, useful work, what bounds its time, what the model predicts and
-        measuring found; on GPUs registers, shared memory and occupancy, too. It compiles the
-        program, and runs nothing: the target needn't be of this machine. For the CPU it's about
-        runs with as many threads as NSACC_THREADS says.
+        For each program that a call launches, it has the statements that it computes, the schedule
+        with a reason for every field, useful work, bounds of its time, and predicted and measured
+        times; on GPUs registers, shared memory and occupancy, too. It compiles the program, and
+        runs nothing: this machine needn't have the target. For the CPU it assumes runs with
+        NSACC_THREADS threads.
 
         Args:
             sizes: of all dimensions of the inputs; of ragged ones, the lengths of the rows.
 
-        Raises `ArgumentError` where sizes are missing or don't fit, and for packages and target
-        "oracle", which have no schedules; `CompileError` where the program can't be compiled.
+        Raises `ArgumentError` if sizes are missing or don't fit, and for packages and target
+        "oracle", which have no schedules; `CompileError` if the program can't be compiled.
         """
         if self._package is not None:
             raise ArgumentError("a package has no schedule to explain: explain the program that it "
@@ -426,7 +427,7 @@ class Program:
         self._known_sizes = _explain.find_sizes(self.signature.inputs, shapes)
 
     def _repr_html_(self) -> str:
-        """For notebooks: the signature, and the tiles of attentions for the sizes of the last
+        """HTML for notebooks: the signature, and the tiles of attentions for the sizes of the last
         explanation or the first call."""
         text = f'<pre style="white-space: pre-wrap">{html.escape(repr(self))}</pre>'
         if self._package is not None or self.target == "oracle":
@@ -435,7 +436,7 @@ class Program:
 
     def _with(self, *, schedule: str | None = None, dtype: str | None = None,
               tune: str | None = None) -> Program:
-        """The same program with another schedule, storage type or mode of tuning."""
+        """This program with another schedule, storage type or mode of tuning."""
         arguments = list(self._arguments)
         if schedule is not None:
             arguments[4] = schedule
@@ -446,8 +447,8 @@ class Program:
         return other
 
     def _with_dtype(self, dtype: str) -> Program:
-        """The same program with another storage type; itself where that changes nothing, and
-        where it's of a package, which holds its types."""
+        """This program with another storage type; itself if that changes nothing, or if it's from a
+        package, which has fixed types."""
         if self._package is not None or dtype == self.dtype:
             return self
         if dtype not in self._others:
@@ -468,9 +469,10 @@ class Program:
         return None
 
     def check(self, device: int = 0, stream: Any = None) -> None:
-        """Raises what a run on a GPU found wrong, as a table that is read out of range.
+        """Raises the error of a run on a GPU, as a table that is read out of range.
 
-        Such a run has no result. Wait for the stream first; the next run on it tells, too.
+        Such a run has no result. Wait for the stream first; the next run on it raises the error,
+        too.
         """
         self._program.check(device, _device.find_stream(device, stream))
 
@@ -478,7 +480,7 @@ class Program:
         """The results' shapes by name, for inputs or the shapes of inputs.
 
         A tuple of integers stands for a tensor of that shape, except for the offsets of ragged
-        dimensions, whose values are needed. Raises `ArgumentError` as a call does.
+        dimensions, because their values are needed. Raises `ArgumentError` as a call does.
         """
         specs = self.signature.inputs
         values = _device.narrow_offsets(specs, self._bind(inputs, named_inputs), None)
@@ -543,7 +545,8 @@ class Program:
 
     @_not_traced
     def _explain_loose(self, named: Sequence[str]) -> str:
-        """Inputs that `run` was given beside each other, or an option that it hasn't."""
+        """The message for several inputs that `run` was given beside each other, or for an unknown
+        option."""
         names = [spec.name for spec in self.signature.inputs]
         for name in named:
             if name not in names:
@@ -597,7 +600,7 @@ def _compile(source: bytes, file: str, target: str, *rest: Any,
 
 
 def _tell(program: _nsacc.Program) -> None:
-    """What was found wrong while code was made, as warnings."""
+    """Gives messages of making code as warnings."""
     for line in program.take_warnings().splitlines():
         if line.startswith("the cache's "):
             warnings.warn(line, CacheWarning, stacklevel=_count_own_frames())
@@ -630,7 +633,8 @@ def _check_sizes(sizes: Any) -> None:
 
 
 def _write(path: str | os.PathLike[str], data: bytes) -> None:
-    """All of it, or nothing; what is no file, such as a pipe, is written to."""
+    """Writes all of it, or nothing; a path that is no file, such as a pipe, is written to
+    directly."""
     target = os.path.realpath(os.fspath(path))
     if os.path.exists(target) and not os.path.isfile(target):
         with open(path, "wb") as file:
@@ -653,15 +657,15 @@ def _write(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Program:
-    """Loads a package: what `Program.package` or ``nsacc compile --emit package`` wrote.
+    """Loads a package of `Program.package` or ``nsacc compile --emit package``.
 
-    It runs like the program that it was compiled from, without compiling anything but PTX that
-    has no machine code: where its inputs are, and those of the host on the processor, if the
-    package has code for that, else on the first GPU. Its `target` says what it has code for; it
-    has no source, no phases and no schedule.
+    It runs like the program that it was compiled from, compiling only PTX without machine code. It
+    runs on the device of its inputs; with inputs of the host, on the processor, if the package has
+    code for that, else on the first GPU. Its `target` lists the architectures of its code; it has
+    no source, no phases and no schedule.
 
-    Raises `ArgumentError` where the file is no whole package of this version, or has no code for
-    this machine; OSError where it can't be read.
+    Raises `ArgumentError` if the file is no whole package of this version, or has no code for this
+    machine; OSError if it can't be read.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise ArgumentError(f"path is a {type(path).__qualname__}, expected the path of a package")
@@ -673,12 +677,12 @@ def _reload(package: bytes, file: str) -> Program:
 
 
 def _is_one_input(inputs: Any) -> bool:
-    """Whether what should be a list of inputs is one itself."""
+    """Whether an input stands in place of a list of inputs."""
     return isinstance(inputs, (str, bytes)) or hasattr(inputs, "__dlpack__")
 
 
 def _count_own_frames() -> int:
-    """How far from a warning here the caller of the package stands."""
+    """The `stacklevel` of a warning here that names the package's caller."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__") == __name__:
         frame, level = frame.f_back, level + 1
@@ -692,7 +696,7 @@ def _rebuild(source: bytes, file: str, target: str, device: str | None, schedule
 
 
 def _pick_library(inputs: Sequence[_inputs.Input]) -> Any:
-    """The library whose kind of tensor the results become."""
+    """The library that decides the results' kind of tensor."""
     tensors = [one for one in inputs if one.library is not None]
     tensors.sort(key=lambda one: not one.tensor.shape)
     return tensors[0].library if tensors else np

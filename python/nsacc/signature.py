@@ -1,4 +1,4 @@
-"""What a program takes and gives: names, dtypes and dimensions."""
+"""Inputs and results of a program: names, dtypes and dimensions."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ class TensorSpec:
 
 
 class Signature(inspect.Signature):
-    """An `inspect.Signature` whose annotations are `TensorSpec`s.
+    """An `inspect.Signature` with `TensorSpec`s as annotations.
 
     ``inputs`` and ``results`` hold them in order, and ``dims`` the names of the dimensions that a
-    call binds. Where an input's name is a word of Python, its parameter has an underscore behind
+    call binds. If an input's name is a keyword of Python, its parameter has an underscore behind
     it; calls may still use the name through ``**``.
     """
 

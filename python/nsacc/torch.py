@@ -20,9 +20,9 @@ __all__ = ["Operator", "op", "register_attention"]
 class Operator:
     """A program as an operator of torch, made by `op`.
 
-    Call it as the program, with tensors of torch on one device, in order or by name. Inputs of
-    rank 0 are numbers, or tensors of rank 0. Results are what the program's are: a tensor, or a
-    named tuple of several.
+    Call it as the program, with tensors of torch on one device, in order or by name. Inputs of rank
+    0 are numbers, or tensors of rank 0. Results are as the program's: a tensor, or a named tuple of
+    several.
     """
 
     def __init__(self, program: Program, name: str) -> None:
@@ -39,8 +39,8 @@ class Operator:
         return overload
 
     def __call__(self, /, *inputs: Any, **named_inputs: Any) -> Any:
-        """Raises `ArgumentError` as a call of the program does; where torch.compile calls, torch
-        tells the place behind its words."""
+        """Raises `ArgumentError` as a call of the program does; under torch.compile, torch adds the
+        place behind the message."""
         if named_inputs or len(inputs) != self.program._num_inputs:
             inputs = tuple(self.program._bind(inputs, named_inputs))
         return _operator.call(self.program, inputs)
@@ -56,14 +56,13 @@ def op(program: Program) -> Operator:
         program: of `nsacc.compile` or `nsacc.load`. Equal programs share an operator, which stays
             until the process ends.
 
-    Tensors are in the order that the program declares, ``[B, T, heads H, D]`` or, as torch's own
-    attention has them, ``[B, heads H, T, D]``. Under ``torch.autocast`` inputs are cast as those
-    of torch's own attention are, and DTensors may be cut along dimensions that the program
-    computes apart.
+    Tensors are in the order that the program declares, ``[B, T, heads H, D]`` or, as for torch's
+    attention, ``[B, heads H, T, D]``. Under ``torch.autocast`` inputs are cast as for torch's
+    attention, and DTensors may be sharded along dimensions that the program computes independently.
 
-    There are no gradients yet: inputs that require them are refused outside of
-    ``torch.no_grad()``, and so are tangents of forward-mode gradients, and `torch.vmap`. Raises
-    `ArgumentError` for what is no program.
+    There are no gradients yet: inputs that require them are refused outside of ``torch.no_grad()``,
+    and so are tangents of forward-mode gradients, and `torch.vmap`. Raises `ArgumentError` if
+    `program` is none.
     """
     if not isinstance(program, Program):
         raise ArgumentError(f"program is a {type(program).__qualname__}, expected what "
@@ -77,37 +76,36 @@ def register_attention(name: str, program: Program | Mapping[str, Program], *,
     """Registers a program as an attention of Hugging Face transformers.
 
     Models take it as ``attn_implementation=name``, or by ``model.set_attn_implementation(name)``,
-    in training mode too as long as nothing asks for gradients. Key heads aren't repeated, and
+    in training mode too, but without gradients. Key heads aren't repeated, and
     tensors aren't copied.
 
     Args:
         name: a new one, or one that was registered here before, without "flash", "sdpa",
             "flex_attention" and marks that transformers reads as places of kernels.
-        program: its first inputs are queries, keys and values, ``[B, T, HQ, D]``,
-            ``[B, S, H, D]`` and ``[B, S, H, DV]``, or ``[B, heads HQ, T, D]`` and so on; its first
-            result ``[B, T, HQ, DV]`` or ``[B, HQ, T, DV]``. Queries are the last of the keys, as a
-            cache has them. Its mask stands in place of the model's: causal layers take any that
-            hides later keys, bidirectional ones a program whose queries see later keys. Where
-            layers have windows, an integer parameter ``window`` is set to their lengths; or
-            programs for kinds of layers are a mapping, ``{"causal": …, "causal_window": …}``, with
-            "bidirectional" and "bidirectional_window" for encoders.
-        inputs: where further inputs come from, by their names: ``"scaling"``, what the model
-            multiplies scores with (else the program has to multiply with ``D**-0.5``);
-            ``"padding"``, bool[B, S], false for keys that are padding; an argument that the
-            model passes to its attention, as ``"softcap"`` or ``"s_aux"``; or a function, called
-            as ``function(module, query, key, value, scaling=…, padding=…, **more)`` with tensors
-            ``[B, H, T, D]``.
-        own: what the program has in itself, so that the model's is left out: ``"mask"``, for
-            masks that programs can't be compared with or shall differ from, ``"scaling"``, and
-            arguments as above.
-        heads_first: whether its tensors are ``[B, H, T, D]``; found from the program where that
-            shows.
+        program: its first inputs are queries, keys and values, ``[B, T, HQ, D]``, ``[B, S, H, D]``
+            and ``[B, S, H, DV]``, or ``[B, heads HQ, T, D]`` and so on; its first result ``[B, T,
+            HQ, DV]`` or ``[B, HQ, T, DV]``. Queries are the last positions, as with a cache. Its
+            mask stands in place of the model's: causal layers take any that hides later keys,
+            bidirectional ones a program with queries that see later keys. Where layers have
+            windows, an integer parameter ``window`` is set to their lengths; or programs for kinds
+            of layers are a mapping, ``{"causal": …, "causal_window": …}``, with "bidirectional" and
+            "bidirectional_window" for encoders.
+        inputs: sources of further inputs, by their names: ``"scaling"``, the model's factor of
+            scores (else the program has to multiply with ``D**-0.5``); ``"padding"``, bool[B, S],
+            false for keys that are padding; an argument that the model passes to its attention, as
+            ``"softcap"`` or ``"s_aux"``; or a function, called as ``function(module, query, key,
+            value, scaling=…, padding=…, **more)`` with tensors ``[B, H, T, D]``.
+        own: properties that the program implements itself, so that the model's are left out:
+            ``"mask"``, for masks that programs can't be compared with or shall differ from,
+            ``"scaling"``, and arguments as above.
+        heads_first: whether its tensors are ``[B, H, T, D]``; found from the program if it shows
+            there.
 
-    Raises `ArgumentError` where the program isn't such an attention, where `inputs` or `own` has
-    what can't be meant, and where transformers isn't installed. Calls raise it for dropout, for
-    masks that the program doesn't have, for caches with room behind the last key, and for
-    arguments of `inputs` that the model doesn't pass; under ``torch.compile(fullgraph=True)`` its
-    words stand in torch's error.
+    Raises `ArgumentError` if the program isn't such an attention, if `inputs` or `own` has an
+    impossible entry, and if transformers isn't installed. Calls raise it for dropout, for masks
+    that the program doesn't have, for caches with room behind the last key, and for arguments of
+    `inputs` that the model doesn't pass; under ``torch.compile(fullgraph=True)`` its message stands
+    in torch's error.
     """
     for one in _list_programs(program):
         if not isinstance(one, Program):
@@ -117,7 +115,7 @@ def register_attention(name: str, program: Program | Mapping[str, Program], *,
 
 
 def _list_programs(program: Any) -> list[Any]:
-    """The program itself, or those for kinds of layers."""
+    """The program itself, or the programs for kinds of layers."""
     if not isinstance(program, Mapping):
         return [program]
     for kind in program:

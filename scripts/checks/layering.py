@@ -12,7 +12,7 @@ _MIDDLE = _BASE | {"dialects"}
 _BACK = _MIDDLE | {"Signature", "Frontend", "Interpreter", "Schedule", "Conversion", "Target"}
 _FRONT = _BACK | {"Pipelines", "Driver", "RT"}
 
-# Folder -> what it may use besides itself.
+# The folders that each folder may use besides itself.
 ALLOWED: dict[str, set[str]] = {
     "Support": set(),
     "Tensor": {"Support"},

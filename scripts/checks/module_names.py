@@ -1,5 +1,5 @@
-"""Python modules of test folders that aren't packages have names of their own. pytest imports such
-a module by its file's name alone, so that one run can't hold two of a name."""
+"""Python modules of test folders that aren't packages have unique names. pytest imports such a
+module by its file's name alone, so one run can't have two of a name."""
 
 from __future__ import annotations
 

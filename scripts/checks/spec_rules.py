@@ -1,4 +1,4 @@
-"""The numbered rules of docs/spec.md are those that the compiler checks and the tests show.
+"""The numbered rules of docs/spec.md match the compiler's checks and the tests.
 
 A rule reads
 
@@ -95,7 +95,7 @@ def _joined(path: Path) -> str:
 
 
 def _without_rule(root: Path, rules: list[Rule]) -> list[Problem]:
-    """Messages of verifiers whose fixed beginning no rule names."""
+    """Messages of verifiers that no rule names by their fixed beginning."""
     problems = []
     for path in files(root, "dialects/NSA/IR", suffixes=(".cpp",)):
         source = name(root, path)

@@ -25,7 +25,7 @@ def check(root: Path) -> list[Problem]:
 
 
 def _flags(root: Path) -> Iterator[tuple[str, int, list[str]]]:
-    """Yields where each flag is declared and its spellings, one of which must be tested."""
+    """Yields each flag's place and its spellings; one of them must be tested."""
     for path in files(root, "dialects", "include", "lib", "tools", suffixes=(".td", ".h", ".cpp")):
         text, relative = read(path), name(root, path)
         for pattern in (_PASS, _PIPELINE, _CL_FLAG):

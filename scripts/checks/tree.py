@@ -19,8 +19,8 @@ class Problem:
 
 
 def files(root: Path, *folders: str, suffixes: Iterable[str] = ()) -> Iterator[Path]:
-    """Yields files under `root` (or its `folders`), sorted: what git would commit, or all files
-    where `root` is no git work tree."""
+    """Yields files under `root` (or its `folders`), sorted: files that git would commit, or all
+    files if `root` is no git work tree."""
     wanted = tuple(suffixes)
     for path in _listing(root):
         relative = path.relative_to(root).as_posix()

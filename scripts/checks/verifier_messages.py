@@ -38,7 +38,7 @@ def _messages(text: str) -> Iterator[tuple[int, str]]:
     """Yields the offset and the longest fixed part of each message that `text` emits."""
     for match in _EMIT.finditer(text):
         statement = _statement(text, match.end())
-        # Adjacent literals are one string; what stands between others is known at run time only.
+        # Adjacent literals are one string; text between others is known at run time only.
         joined = re.sub(r'"\s*"', "", statement)
         parts = [part.replace('\\"', '"').replace("\\n", "\n").strip()
                  for part in _LITERAL.findall(joined)]
@@ -70,7 +70,7 @@ def _expectations(text: str) -> Iterator[str]:
 
 
 def _braced(text: str, start: int) -> str:
-    """What stands between the `{{` at `start` and its own `}}`; the expectation may hold more."""
+    """The text between the `{{` at `start` and its `}}`; the expectation may hold more."""
     depth = 0
     for brace in _BRACES.finditer(text, start):
         depth += 1 if brace.group() == "{{" else -1

@@ -1,4 +1,4 @@
-# Shared by the scripts: where things are, and steps that report what they do.
+# Shared by the scripts: paths, and steps that report their progress.
 # Sourced, not run.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

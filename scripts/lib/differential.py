@@ -1,4 +1,4 @@
-"""Runs random programs compiled and on the oracle, and writes what came of each."""
+"""Runs random programs compiled and on the oracle, and writes the result of each."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def run(tester: Path, arguments: argparse.Namespace) -> dict[str, str]:
 
 
 def judge(status: int, lines: list[str], programs: int) -> dict[str, str]:
-    """What is wrong with each program by name; an empty text for those that passed."""
+    """The failure of each program by name; an empty text for programs that passed."""
     results = {f"seed-{match.group(1)}": match.group(2) for line in lines
                if (match := re.match(r"seed (\d+): (.*)", line))}
     last = re.match(r"(\d+) passed \(\d+ runs\), (\d+) refused, (\d+) failed",

@@ -1,4 +1,4 @@
-"""A bounded run of a libFuzzer target over mutations of the tests' own inputs."""
+"""A bounded run of a libFuzzer target over mutations of the tests' inputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MEMORY_MB = 4096
 
 @dataclass(frozen=True)
 class Target:
-    """What a fuzzer starts from, relative to the repository; without seeds it has its own."""
+    """A fuzzer. Its seeds are relative to the repository; without seeds it makes its inputs."""
 
     max_length: int
     seeds: tuple[str, ...] = ()
@@ -103,7 +103,7 @@ def fuzzer_command(fuzzer: Path, arguments: argparse.Namespace, runs: int, seed:
 
 
 def judge(status: int, log: Path, runs: int, target: str) -> str:
-    """What was wrong with one process, or an empty string."""
+    """The failure of one process, or an empty string."""
     text = log.read_text(errors="replace")
     if status != 0:
         return f"the fuzzer found a fault (exit code {status}):\n{report(text, target)}"

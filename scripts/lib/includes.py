@@ -1,10 +1,10 @@
 """Compiles each source of a build with the headers that it includes, and no others.
 
 A build's precompiled header shows every source the declarations of some fifty headers, so that a
-forgotten include goes unnoticed. Here a source sees a precompiled header only if it includes all
-that stands in it. Which of HEAVY a source includes is its set: a set that several sources have is
-compiled once, and a source takes the largest such set within its own. Where there is ccache, what
-compiled before with the same headers isn't compiled again.
+forgotten include goes unnoticed. Here a source sees a precompiled header only if it includes
+everything in it. The headers of HEAVY that a source includes are its set: a set that several
+sources have is compiled once, and a source takes the largest such set within its set. With ccache,
+a source that compiled before with equal headers isn't compiled again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pathlib import Path
 
 import junit
 
-# Headers that take long, those that others include first.
+# Headers that take long to compile; headers that others include come first.
 HEAVY = ("llvm/ADT/STLExtras.h", "llvm/Support/raw_ostream.h", "mlir/IR/MLIRContext.h",
          "mlir/IR/BuiltinTypes.h", "mlir/IR/Builders.h", "mlir/IR/BuiltinOps.h",
          "mlir/IR/OpImplementation.h", "mlir/Interfaces/FunctionInterfaces.h",
@@ -96,7 +96,8 @@ def read_parts(file: Path) -> list[Path]:
 
 
 def plain_flags(words: list[str]) -> list[str]:
-    """The flags that decide what a source means: no outputs, optimizations, precompiled headers."""
+    """The flags that decide the meaning of a source: no outputs, optimizations, precompiled
+    headers."""
     flags, rest = [], iter(words)
     for word in rest:
         if word == "-Xclang":
@@ -111,7 +112,7 @@ def plain_flags(words: list[str]) -> list[str]:
 
 
 def check(sources: list[Source], folder: Path, jobs: int) -> dict[str, str]:
-    """What is wrong with each source; an empty text where nothing is."""
+    """The error of each source; an empty text if there is none."""
     folder.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(jobs) as executor:
         own = list(executor.map(find_heavy, sources))
@@ -130,7 +131,7 @@ def check(sources: list[Source], folder: Path, jobs: int) -> dict[str, str]:
 
 
 def choose_header(headers: dict[frozenset[str], Path], names: frozenset[str]) -> Path | None:
-    """That with the most of `names`, and nothing else."""
+    """The header of the largest set within `names`."""
     return headers.get(max(filter(names.issuperset, headers), key=len, default=None))
 
 
@@ -185,7 +186,7 @@ def precompile(names: frozenset[str], like: Source, path: Path) -> Path:
 
 
 def write_key(header: Path, like: Source, output: Path) -> None:
-    """A text that differs where what `header` includes differs."""
+    """A text that differs if the headers that `header` includes differ."""
     digest = hashlib.sha256()
     _, files = find_included(header, include_folders(like.flags))
     for file in sorted(files):
@@ -204,7 +205,8 @@ def compile_source(source: Source, header: Path | None, output: Path) -> str:
 
 def run_compiler(source: Source, *arguments: str,
                  shared: bool = True) -> subprocess.CompletedProcess[str]:
-    """Compiles, or takes what the cache has: unless `shared`, only what was compiled here."""
+    """Compiles, or takes a result from the cache: unless `shared`, only results of this
+    checkout."""
     command = [source.compiler, *source.flags, "-fPIC", *arguments]
     if CCACHE:
         command.insert(0, CCACHE)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def write(path: Path, failures: Mapping[str, str]) -> None:
-    """Writes one test case for each name; its failure is the text, none where that is empty."""
+    """Writes one test case for each name; its failure is the text, or none if that is empty."""
     suite = ElementTree.Element("testsuite", name=path.stem, tests=str(len(failures)))
     for name, failure in failures.items():
         case = ElementTree.SubElement(suite, "testcase", classname=path.stem, name=name)

@@ -1,5 +1,5 @@
 # The parts of scripts/test, one function each, for scripts that have sourced common.sh and
-# build.sh. A part writes JUnit files RESULTS/PART-*.xml; its exit code is that of its tests.
+# build.sh. A part writes JUnit files RESULTS/PART-*.xml; its exit code is its tests'.
 
 RESULTS="$ROOT/build/test-results"
 PYTHON="$ROOT/.venv/bin/python"

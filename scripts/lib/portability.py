@@ -1,4 +1,4 @@
-"""Which systems a library loads on: the versions of the C and C++ libraries that it asks for."""
+"""Systems that a library loads on: the versions of the C and C++ libraries that it asks for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums up a run of scripts/test: what failed, a line for each part, then `N passed, N failed`."""
+"""Sums up a run of scripts/test: failures, a line for each part, then `N passed, N failed`."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def count_junit(path: Path) -> Counts:
 
 
 def count_part(results: Path, part: str, status: int) -> Counts:
-    """The counts of a part. One that failed without a failing test counts as a failure itself,
-    and so does one that ran no test; a build counts as one test."""
+    """The counts of a part. A part that failed without a failing test counts as a failure itself,
+    and so does a part that ran no test; a build counts as one test."""
     counts = Counts()
     for junit in sorted(results.glob(f"{part}-*.xml")):
         counts += count_junit(junit)
@@ -60,7 +60,7 @@ def count_part(results: Path, part: str, status: int) -> Counts:
 
 
 def describe_failures(path: Path) -> Iterator[str]:
-    """For each test that failed its name and how its output begins."""
+    """The name of each failed test, and the beginning of its output."""
     for case in ElementTree.parse(path).iter("testcase"):
         for child in case:
             if child.tag in ("failure", "error"):
@@ -70,7 +70,7 @@ def describe_failures(path: Path) -> Iterator[str]:
 
 
 def print_failures(results: Path, parts: list[str]) -> None:
-    """Says what failed, a screen of it: the parts' own output is long."""
+    """Prints a screen of failures: the parts' output is long."""
     failures = [f"{part}: {failure}" for part in parts
                 for junit in sorted(results.glob(f"{part}-*.xml"))
                 for failure in describe_failures(junit)]
@@ -83,7 +83,7 @@ def print_failures(results: Path, parts: list[str]) -> None:
 
 
 def explain(results: Path, part: str, status: int) -> str:
-    """Says why a part failed that no test of its own failed for."""
+    """Says why a part failed without a failed test."""
     if part != "build" and not list(results.glob(f"{part}-*.xml")):
         return f" (exit code {status}, and no results {part}-*.xml)"
     return ""

@@ -1,5 +1,6 @@
-"""Runs the works with another build of nsacc, in a separate process. Two builds can't share a
-process: both have a module and libraries of the same names.
+"""Runs the works with another build of nsacc, in a separate process.
+
+Two builds can't share a process: both have a module and libraries of the same names.
 """
 from __future__ import annotations
 

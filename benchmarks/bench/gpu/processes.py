@@ -49,7 +49,8 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 def merge(runs: Iterable[list[dict[str, Any]]]) -> list[dict[str, Any]]:
     """One record for each work and peer: medians of the processes' medians, spreads over all of
-    them, and rounds and processes added up. Other entries of a record are the first process's.
+    them, and sums of rounds and processes. Other entries of a record are the first process's.
+
     Raises ValueError if records of one work are from different commits or machines.
     """
     groups: dict[tuple[str, str | None], list[dict[str, Any]]] = {}

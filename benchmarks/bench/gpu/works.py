@@ -18,9 +18,11 @@ Tensors = dict[str, torch.Tensor]
 
 @dataclass(frozen=True, kw_only=True)
 class Work(ABC):
-    """One program at one shape. `goals` maps a peer to the least required ratio; "sdpa" means the
-    fastest of SDPA's back ends. Peers "ours ID" are other works, by useful operations in a second;
-    "time of ID + ID" are other works behind each other, by time.
+    """One program at one shape.
+
+    `goals` maps a peer to the least required ratio; "sdpa" means the fastest of SDPA's back ends.
+    Peers "ours ID" are other works, by useful operations in a second; "time of ID + ID" are other
+    works behind each other, by time.
     """
 
     id: str

@@ -18,8 +18,9 @@ def save_selection(path: Path, idx: torch.Tensor, block: int, **facts: object) -
 
 def load_selection(path: Path, shape: tuple[int, int, int, int], block: int) -> torch.Tensor:
     """The first rows, tokens and heads of the file. A token's blocks are of earlier tokens, so the
-    first tokens have the selections of a shorter text. Raises ValueError if the file has less, or
-    selections of another width or block size.
+    first tokens have the selections of a shorter text.
+
+    Raises ValueError if the file has less, or selections of another width or block size.
     """
     with np.load(path) as file:
         idx, found_block = file["idx"].astype(np.int32), int(file["block"])

@@ -1,6 +1,7 @@
 """Kernels of other projects, where they can be imported, and FlexAttention: callables that give
-results in our layout. Layouts are changed here, outside of the timed part. The calls are of
-flash-linear-attention (`fla`), XunhaoLai's native-sparse-attention-triton (`lai`),
+results in our layout. Layouts are changed here, outside of the timed part.
+
+The calls are of flash-linear-attention (`fla`), XunhaoLai's native-sparse-attention-triton (`lai`),
 Flash-Sparse-Attention (`fsa`) and the wheel flash-attn-4 (`fa4`).
 """
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The suite `tune`: losses of the compiler's rules, the model and measuring against trying all. For
-each work, `nsacc.Program.tune` finds a schedule by the model, by half a minute's measuring
+"""The suite `tune`: losses of the compiler's rules, the model and measuring against trying all.
+
+For each work, `nsacc.Program.tune` finds a schedule by the model, by half a minute's measuring
 ("quick"), by more of it ("full"), and by every candidate of the grids ("exhaustive"). Then all of
 them are measured in turn, the compiler's choice too. The regret of a schedule is its time divided
 by the least of all.

@@ -33,7 +33,7 @@ def test_flags_of_a_build_without_its_precompiled_header() -> None:
 def test_a_forgotten_include_is_found(tmp_path: Path) -> None:
     good = '#include "llvm/ADT/SetVector.h"\nllvm::SetVector<int> values;\n'
     bad = '#include "llvm/ADT/StringRef.h"\nllvm::SetVector<int> values;\n'
-    # What shared headers declare is hidden from a source that doesn't include all of them.
+    # Declarations of shared headers are hidden from a source that doesn't include all of them.
     one = '#include "llvm/ADT/STLExtras.h"\n'
     both = one + '#include "llvm/Support/raw_ostream.h"\n'
     use = "bool f() { llvm::outs(); return true; }\n"
@@ -69,5 +69,5 @@ def test_checkouts_share_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         sources = [make_source(folder, f"{number}.cpp", text)
                    for number in range(includes.SHARED)]
         assert not any(includes.check(sources, folder / "out", jobs=2).values())
-        # Nothing of this checkout is there for the next.
+        # The next checkout finds nothing of this one.
         folder.rename(tmp_path / f"{name}-moved")

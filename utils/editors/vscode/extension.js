@@ -23,7 +23,7 @@ class Server {
       .then(() => this.send({ method: "initialized", params: {} }));
   }
 
-  // The result of a request, which is null where there is nothing to tell.
+  // The result of a request, or null if there is none.
   request(method, params) {
     const id = ++this.lastRequest;
     this.send({ id, method, params });
