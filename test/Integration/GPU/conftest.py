@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-# What is tested is compiled.
+# Tested code is compiled, not taken from a cache.
 os.environ["NSACC_CACHE"] = "off"
 os.environ["NSACC_TUNE"] = "off"
 
@@ -54,7 +54,7 @@ def device() -> str:
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_ahead(request: pytest.FixtureRequest, device: str) -> None:
-    """Compiles the cases of all tests that were asked for, on all cores or this process's share."""
+    """Compiles the cases of all chosen tests, on all cores or this process's share."""
     parameters = [item.callspec.params for item in request.session.items
                   if hasattr(item, "callspec")]
     cases = dict.fromkeys(each["case"] for each in parameters if "case" in each)

@@ -1,4 +1,4 @@
-"""What a run gives against what the program means."""
+"""Compares the results of a run with the oracle's."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ import torch
 from programs import Case, run_all, to_device
 from waiting import wait
 
-# Of a row's largest result. A result of 16 bits is rounded once, and its probabilities are before.
+# Errors relative to a row's largest result. A result of 16 bits is rounded once, after its
+# probabilities.
 BOUNDS = {torch.bfloat16: 2.0**-6, torch.float16: 2.0**-9, torch.float32: 5e-5}
-# Rows of a program that selects blocks, where a rounding may pick another one.
+# Share of rows, in a program that selects blocks, where a rounding may pick another block.
 UNDECIDED = 0.02
 
 
 def run_oracle(case: Case, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-    """The results in fp64, but for what programs store in between."""
+    """The results in fp64, except that intermediate tensors are rounded."""
     results = case.oracle().run(inputs, f64_results=True, round_storage=True)
     return tuple(results) if isinstance(results, tuple) else (results,)
 
@@ -37,12 +38,12 @@ def compare(case: Case, results: Sequence[torch.Tensor], expected: Sequence[torc
 
 
 def check(case: Case, results: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> None:
-    """Holds the results of one run to the oracle's."""
+    """Compares the results of one run with the oracle's."""
     compare(case, results, run_oracle(case, inputs))
 
 
 def find_wrong_rows(actual: torch.Tensor, exact: torch.Tensor, is_lse: bool) -> torch.Tensor:
-    """Which rows are beyond the bound: the channels of a query and head, or a log-sum-exp."""
+    """Rows beyond the bound: the channels of a query and head, or a log-sum-exp."""
     bound = BOUNDS[actual.dtype]
     actual, exact = actual.double(), exact.double()
     finite = torch.isfinite(exact)
@@ -61,7 +62,7 @@ def _expect(case: Case, sizes: tuple[tuple[str, object], ...]) -> tuple[torch.Te
 
 
 def agrees(case: Case, **sizes) -> None:
-    """Runs a case on random inputs, and holds what it gives to the oracle."""
+    """Runs a case on random inputs, and compares its results with the oracle's."""
     results = run_all(case.program(), to_device(case.inputs(**sizes)))
     wait(f"{case} with {sizes}")
     # Schedules of one program have one result.

@@ -24,7 +24,7 @@ DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32,
 
 _DENSE = "(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV])"
 _RAGGED = "(q: [ragged T, HQ, D], k: [ragged S, H, D], v: [ragged S, H, DV])"
-# Scores of which a thread's code is too long for the usual number of keys at a time.
+# Scores with code too long for the usual number of keys at a time.
 _LONG = " + ".join(f"tanh(s * {n}.5) * pow(abs(s) + 1.0, 0.{n}) * erf(s + {n})"
                    for n in range(1, 7))
 SOURCES = {
@@ -58,7 +58,7 @@ SOURCES = {
                    "return attend(q, k, v) in sel where j <= i; }",
 }
 
-# Blocks of which a few hundred tokens have many, and windows that they exceed.
+# Blocks so small that a few hundred tokens have many, and windows that tokens exceed.
 SMALL = {
     "block_sparse": (("block", 16), ("top", 5)),
     "hstu_bsa": (("block", 16), ("top", 3)),
@@ -73,7 +73,7 @@ _compiling = threading.Lock()
 
 @dataclass(frozen=True)
 class Case:
-    """A program and what it is compiled for."""
+    """A program, with its target and schedule."""
 
     name: str
     dtype: str = "bf16"
@@ -111,7 +111,8 @@ class Case:
                                 channels=self.channels if self.name == "mla" else (0, 0)))
 
     def compile(self) -> None:
-        """Makes the code that runs of other lengths take. They get the error, too, if there is."""
+        """Makes the code that runs of other lengths take. They get the error, too, if there is
+        one."""
         inputs = self.inputs(tokens=1, batch=1)
         with torch.cuda.stream(torch.cuda.Stream()):
             try:
@@ -133,7 +134,7 @@ class Case:
         sizes |= {"P": -(-sizes["S"] // int(params.get("page", 1))), "U": sizes["T"],
                   "M": -(-sizes["T"] // int(params.get("group", 1)))}
         if rows is None:
-            # A third, none and the rest.
+            # Lengths of a third, none and the rest.
             rows = [(t, s) for t, s in zip(_split(sizes["T"]), _split(sizes["S"]))]
         elif self.is_ragged:
             sizes |= {"T": sum(row[0] for row in rows), "S": sum(row[1] for row in rows)}
@@ -181,7 +182,7 @@ def _make_inputs(program: nsacc.Program, sizes: dict[str, int], rows: dict[str, 
 
 def _integer_range(spec: nsacc.TensorSpec, program: nsacc.Program,
                    sizes: dict[str, int]) -> tuple[int, int]:
-    """Of indices of blocks, of which -1 pads, of tokens in a page, flags or document numbers."""
+    """The range of block indices (-1 pads), tokens in a page, flags or document numbers."""
     block = int(program.params.get("block", program.params.get("page", 1)))
     if spec.name in ("idx", "table"):
         return -1, -(-sizes["S"] // block)

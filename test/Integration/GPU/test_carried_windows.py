@@ -26,7 +26,7 @@ def select(shape: tuple[int, int, int], schedule: str, target: str,
 @pytest.mark.parametrize("target", [TARGET, "sm_80"])
 @pytest.mark.parametrize("block_map", ["", ", map=max"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-# 8 heads or more: lanes have the lists. 2 and 5: shared memory and registers do.
+# With 8 heads or more, lanes have the lists; with 2 and 5, shared memory and registers.
 @pytest.mark.parametrize("group", [1, 2, 5, 8, 16, 24, 64])
 def test_both_select_alike(group, shape, block_map, target):
     generator = torch.Generator().manual_seed(group)

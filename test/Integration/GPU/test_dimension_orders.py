@@ -17,7 +17,7 @@ Layout = Callable[[torch.Tensor], torch.Tensor]
 
 
 def strided(tensor: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
-    """The values of `tensor` where `change` of new memory is; what lies between is NaN."""
+    """The values of `tensor` in new memory, in the layout that `change` gives; gaps are NaN."""
     size = 4 * tensor.numel() + 4096
     value = float("nan") if tensor.is_floating_point() else -77
     memory = torch.full((size,), value, dtype=tensor.dtype, device=tensor.device)
@@ -125,7 +125,8 @@ def _heads_first(tensor: torch.Tensor, dims: tuple[str, ...]) -> torch.Tensor:
 @pytest.mark.parametrize("heads,tokens", [((4, 2), 150), ((3, 1), 65), ((7, 7), 1)])
 @pytest.mark.parametrize("name", _DECLARED)
 def test_declared_heads_first(name, heads, tokens, target):
-    """A program that says `heads`, on contiguous [B, H, T, D], gives what [B, T, H, D] gives."""
+    """A program that says `heads`, on contiguous [B, H, T, D], gives the results of [B, T, H,
+    D]."""
     first = nsacc.compile(_declare(name, False), target=target)
     second = nsacc.compile(_declare(name, True), target=target)
     sizes = {"B": 2, "T": tokens, "S": tokens, "HQ": heads[0], "H": heads[1], "D": 64, "DV": 64}
@@ -166,7 +167,7 @@ def test_parts_of_one_tensor(case):
 
 @pytest.mark.parametrize("case", [Case("flash"), Case("window_sink"), Case("nsa")], ids=str)
 def test_repeated_rows(case):
-    """One batch row, and one key head, that stands for all."""
+    """One batch row, and one key head, stand for all."""
     inputs = to_device(case.inputs(tokens=150))
     for dim in (0, 2):
         parts = [each.narrow(dim, 0, 1).expand_as(each) for each in inputs[1:3]]

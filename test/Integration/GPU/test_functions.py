@@ -69,7 +69,7 @@ def test_maps(function):
         return
     assert torch.equal(found.isnan(), exact.isnan())
     assert torch.equal(found.isinf(), exact.isinf())
-    # Beside results, what a function is a sum or a product of may be as large as its operand.
+    # Intermediate values of a function may be as large as its operand, even if its result is small.
     slack = 2.0**-21 if "gelu" in function else 0.0
     bound = exact.abs() * ULPS * 2.0**-24 + slack + 2.0**-114
     wrong = ~((found - exact).abs() <= bound) & exact.isfinite()
@@ -83,7 +83,7 @@ def test_maps(function):
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("function", REALS)
 def test_clauses(function, place, dtype):
-    """In a clause, of tables' elements, and of scores where there are."""
+    """Functions in a clause, of tables' elements, and of scores if there are any."""
     score = "(0.5 + abs(s))" if function.startswith(POSITIVE) else "s"
     argument = score if place in ("score", "weight") else "x[b, t]"
     text = re.sub(r"\bx\b", argument, re.sub(r"\by\b", "y[b, t]", function))
@@ -103,7 +103,7 @@ def test_clauses(function, place, dtype):
     bound = 2.0**-6 if dtype == "bf16" else 1e-4
     error = (found.cpu().double() - exact).abs().amax(-1)
     right = error <= bound * exact.abs().amax(-1).clamp(min=1e-3)
-    # A rounding may turn a comparison round.
+    # A rounding may change a comparison's result.
     assert right.double().mean() >= (0.98 if place == "where" else 1.0)
 
 
@@ -125,7 +125,7 @@ LONG = [Case(name, dtype=dtype, channels=channels, heads=heads, target=target)
 
 @pytest.mark.parametrize("case", LONG, ids=str)
 def test_long_formulas(case):
-    """Fewer keys at a time, as their code is long: the tiles of no other program."""
+    """Fewer keys at a time, as their code is long: no other program has such tiles."""
     for tokens, keys in [(200, 200), (65, 140), (1, 17), (129, 15)]:
         inputs = case.inputs(tokens=tokens, keys=keys)
         results = run_all(case.program(), to_device(inputs))

@@ -9,7 +9,7 @@ import nsacc
 from oracle import agrees
 from programs import EXAMPLES, TARGET, Case, to_device
 
-# Blocks of 256 keys and more go this way on sm_90a by themselves.
+# Blocks of 256 keys and more take this order on sm_90a by default.
 LONG = [Case(name, dtype, heads=heads, channels=channels, params=(("block", block), ("top", top)))
         for name, dtype, block, top in (
             ("moba", "bf16", 256, 3), ("moba", "f16", 512, 2), ("block_sparse", "bf16", 333, 5),
@@ -38,7 +38,7 @@ def inputs(tokens: int, keys: int, heads: tuple[int, int], top: int, blocks: int
     generator = torch.Generator().manual_seed(3)
     q, k, v = (torch.randn(2, length, number, 64, generator=generator).to(torch.bfloat16)
                for length, number in ((tokens, heads[0]), (keys, heads[1]), (keys, heads[1])))
-    # Some of nobody.
+    # Some blocks are selected by no token.
     idx = torch.stack([torch.randperm(blocks + 1, generator=generator)[:top] - 1
                        for _ in range(2 * tokens * heads[1])])
     return q, k, v, idx.view(2, tokens, heads[1], top).to(torch.int32)
@@ -99,7 +99,7 @@ def test_everything_is_of_one_block_or_of_none():
     (2, 3001, (4, 4)),  # some tokens of a key head
     (2, 3001, (12, 4)),
     (1, 1100, (16, 16)),  # some key heads
-    (9, 1300, (4, 2)),  # some batch rows, the last time fewer
+    (9, 1300, (4, 2)),  # some batch rows, fewer in the last slice
     (1, 5000, (16, 1))])
 @pytest.mark.parametrize("target", [TARGET, "sm_80"])
 def test_chunks_are_the_same_bits(batch, tokens, heads, target):
@@ -127,7 +127,7 @@ def test_chunks_are_the_same_bits(batch, tokens, heads, target):
 
 
 def test_chunks_beside_other_attentions():
-    """A program that computes others, too, merges states part by part."""
+    """A program that computes other attentions, too, merges states part by part."""
     case = Case("nsa", schedule="slc: order=key_major,chunk=1", heads=(12, 2))
     for tokens in (300, 1500):
         agrees(case, tokens=tokens)

@@ -1,4 +1,4 @@
-"""Tensors of more than 2^31 elements, looked at where offsets need the 32nd bit and more."""
+"""Tensors of more than 2^31 elements, checked where offsets need the 32nd bit and more."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def random(*shape: int) -> torch.Tensor:
 
 @pytest.fixture(autouse=True)
 def room():
-    """Of four large tensors, and a copy of one."""
+    """Bytes of four large tensors, and a copy of one."""
     torch.cuda.empty_cache()
     free = torch.cuda.mem_get_info()[0] / GIB
     if free < 24:

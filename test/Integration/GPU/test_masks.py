@@ -94,7 +94,7 @@ def test_integers_have_64_bits(clauses, target):
 @pytest.mark.parametrize("dtype", ["bf16", "f16", "f32"])
 @pytest.mark.parametrize("bidirectional", [True, False])
 def test_t5_buckets_are_the_published_ones(bidirectional, dtype):
-    """Each stands next to a jump of floor(log(…)): an ulp elsewhere and it is another bucket."""
+    """Each is next to a jump of floor(log(…)): an error of one ulp gives another bucket."""
     tokens = 200
     program = nsacc.compile(buckets.t5_program(bidirectional), target=TARGET, dtype=dtype)
     values = torch.eye(tokens)[None, :, None]

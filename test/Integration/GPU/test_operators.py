@@ -8,7 +8,7 @@ import nsacc.torch
 from nsacc.errors import ArgumentError
 from programs import compile_example, make_inputs, run, to_device
 
-# Inductor has its own compiler for a GPU, which reports in other words where it can't run.
+# Inductor uses a separate compiler for a GPU, which reports a failure with another message.
 BACKENDS = ["aot_eager", "inductor"]
 
 
@@ -57,7 +57,7 @@ def test_compiled(flash, backend):
 
 @pytest.mark.parametrize("call", ["op", "compiled"])
 def test_graphs(flash, call):
-    """Of torch, and those that torch.compile makes."""
+    """Names of torch's kernels, and of kernels that torch.compile makes."""
     inputs = to_device(make_inputs("flash", 300))
     function = nsacc.torch.op(flash)
     if call == "compiled":
@@ -98,7 +98,7 @@ def test_side_streams(flash):
                 to.copy_(new)
             out = function(*late)[0]
             doubled = out * 2
-        # Memory of torch's own allocator, which can be told of another stream.
+        # Memory of torch's allocator, which can be told about another stream.
         doubled.record_stream(torch.cuda.current_stream())
         out.record_stream(torch.cuda.current_stream())
         torch.cuda.current_stream().wait_stream(side)

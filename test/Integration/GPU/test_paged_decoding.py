@@ -12,7 +12,7 @@ PAGED = EXAMPLES / "paged_decode.nsa"
 
 
 def draw(page: int, group: int, listed: int, tokens: int = 1, batch: int = 3):
-    """Lists in any order, some of whose pages stand there twice; one is empty, one has one page."""
+    """Lists in any order, with some pages twice; one is empty, one has one page."""
     generator = torch.Generator().manual_seed(page * group)
     pages = max(-(-1100 // page), 3)
     heads = 2
@@ -31,7 +31,7 @@ def draw(page: int, group: int, listed: int, tokens: int = 1, batch: int = 3):
 
 
 def attend(q, k, v, table, filled, page):
-    """As the program has it, in f64."""
+    """The program's formula, in f64."""
     batch, tokens, heads, channels = q.shape
     group = heads // k.shape[2]
     keys = torch.arange(k.shape[1])

@@ -1,4 +1,4 @@
-"""Streams, graphs, threads, devices, and tensors that aren't as usual."""
+"""Streams, graphs, threads, devices, and unusual tensors."""
 
 import threading
 import time
@@ -52,7 +52,7 @@ PAGES = """kernel cached(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV],
 
 
 def make_ragged_inputs(seed):
-    """Three rows of 60 queries and 300 keys in all, whose lengths depend on the seed."""
+    """Three rows of 60 queries and 300 keys in all, with lengths that depend on the seed."""
     torch.manual_seed(seed)
     tensors = [torch.randn(n, heads, 64) for n, heads in ((60, 8), (300, 2), (300, 2))]
     offsets = [torch.tensor([0, 7 + seed, 40, 60], dtype=torch.int32),
@@ -115,7 +115,7 @@ def test_threads(flash):
 def test_second_device(flash):
     inputs = make_inputs("flash", 300)
     expected = run(flash, to_device(inputs)).cpu()
-    # Whichever device torch has as its current one.
+    # The run works whichever device is torch's current one.
     for current in range(2):
         for device in range(2):
             with torch.cuda.device(current):
@@ -134,7 +134,7 @@ def test_host_tensors(flash):
 def test_other_strides(flash):
     inputs = to_device(make_inputs("flash", 100))
     expected = run(flash, inputs)
-    # [B, H, T, D] in memory, as many models have it.
+    # Tensors [B, H, T, D] in memory, as in many models.
     swapped = [each.transpose(1, 2).contiguous().transpose(1, 2) for each in inputs]
     assert torch.equal(run(flash, swapped), expected)
 
@@ -174,7 +174,7 @@ def test_numbers_go_to_the_device():
 
 @pytest.mark.parametrize("target", ["cuda", "sm_80"])
 def test_many_failures_at_once(target):
-    """Every query in front of the first key reads outside; the first of them is told, soon."""
+    """Every query in front of the first key reads outside; the first of them is reported, soon."""
     program = nsacc.compile(
         "kernel f(q: f32[B, T, H, D], k: f32[B, S, H, D], doc: i32[B, S]) -> f32[B, T, H, D] "
         "{ return attend(q, k, k) where doc[b, i] == doc[b, j] and j <= i; }", target=target)

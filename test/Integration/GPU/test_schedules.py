@@ -1,4 +1,4 @@
-"""Every schedule that a user can reasonably ask for: what comes of it is right, or refused clearly.
+"""Every schedule that a user can reasonably ask for: results are right, or it is refused clearly.
 
 There is no list of schedules in the compiler, so this one is made of the settings of
 #nsatile.schedule: all of them for plain attention, and some of each for the other programs.

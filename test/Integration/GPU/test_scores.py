@@ -26,7 +26,7 @@ def large(query: torch.Tensor, key: torch.Tensor) -> None:
 
 
 def huge(query: torch.Tensor, key: torch.Tensor) -> None:
-    """Scores beyond what powers of 2 there are for the rounding errors of."""
+    """Scores with rounding errors beyond the range of exponents."""
     factor = 1e4 if query.dtype == torch.float16 else 1e9
     query *= factor
     key *= factor
@@ -38,7 +38,7 @@ def one_huge_query(query: torch.Tensor, key: torch.Tensor) -> None:
 
 
 def one_value(value: float, where: str):
-    """In one token of one head of the last batch row."""
+    """A value in one token of one head of the last batch row."""
     def change(query: torch.Tensor, key: torch.Tensor) -> None:
         tensor = query if where == "query" else key
         tensor[..., tensor.shape[-3] // 2, -1, 3] = value
@@ -77,7 +77,7 @@ def test_scores(case, change):
 @pytest.mark.parametrize("value", [INFINITY, -INFINITY, float("nan")])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_values(case, value):
-    """A value that isn't finite reaches who sees it, and nobody else."""
+    """A value that isn't finite reaches the rows that see it, and no others."""
     inputs = case.inputs(tokens=200)
     inputs[2][..., 77, -1, 5] = value
     results = run_all(case.program(), to_device(inputs))
@@ -87,7 +87,7 @@ def test_values(case, value):
 
 @pytest.mark.parametrize("target", [TARGET, "sm_80"])
 @pytest.mark.parametrize("where, importance", [
-    # Heads whose weight is -inf are absent, others of their group aren't.
+    # Heads with a weight of -inf are absent, others of their group aren't.
     ("weight", "activation(a, heads=sum)"), ("weight", "activation(a, heads=mean)"),
     # Most scores are -inf, and few blocks have one that isn't.
     ("score", "score(a, heads=sum)"), ("score", "prob(a, heads=sum)"),

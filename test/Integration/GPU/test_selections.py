@@ -40,7 +40,7 @@ def test_wide_channels(case):
     agrees(case, tokens=65, keys=140)
 
 
-# Values of many channels: programs have some of them each. 576 and 512 are those of absorbed MLA.
+# Values of many channels: programs have some of them each. 576 and 512 are absorbed MLA's.
 SLICES = [Case(name, dtype, heads=heads, channels=channels, params=params, schedule=schedule,
                target=target)
           for name, params in (("with_lse", ()), ("block_sparse", (("block", 64), ("top", 3))))
@@ -58,7 +58,7 @@ def test_slices_of_channels(case):
         agrees(case, tokens=tokens, keys=keys)
 
 
-# Tiles with several rows of indices, with one, with a part of one, and with none of their own.
+# Tiles with several rows of indices, with one, with a part of one, and with rows of other tiles.
 GROUPS = [Case("groups", dtype, heads=heads, params=(("group", group),), schedule=schedule,
                target=target)
           for group in (1, 7, 8, 64, 200) for heads in ((2, 2), (6, 2), (32, 2))
@@ -92,7 +92,7 @@ def test_unions_of_very_many_blocks():
                 schedule="order=union"), tokens=70, keys=40000)
 
 
-# Many pooled keys, and a wide band: both attentions have programs of their own.
+# Many pooled keys, and a wide band: both attentions have separate programs.
 RANKED = [Case("nsa", dtype, heads=heads, channels=channels, target=target,
                params=(("block", 16), ("top", 6), ("len", length), ("stride", 4),
                        ("window", 512)))
@@ -106,7 +106,7 @@ def test_attentions_with_programs_of_their_own(case):
     agrees(case, tokens=1201, keys=4099)
 
 
-# Few queries over long lists, whose parts several programs go over.
+# Few queries over long lists, cut into parts for several programs.
 SPLITS = [Case("block_sparse", dtype, heads=heads, params=(("block", block), ("top", top)),
                schedule=schedule)
           for block, top, heads in ((64, 40, (16, 1)), (16, 100, (6, 2)), (48, 33, (3, 1)))

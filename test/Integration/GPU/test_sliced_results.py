@@ -1,5 +1,5 @@
-"""Outputs of attentions with programs of their own, in slices of batch rows and tokens: the same
-bits as in one slice. CPUs are in ../Python/test_result_slices.py."""
+"""Outputs of attentions with separate programs, in slices of batch rows and tokens: the same bits
+as in one slice. CPUs are in ../Python/test_result_slices.py."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_results_are_the_same_bits(schedule, heads, dtype):
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan")])
 def test_rows_that_are_computed_again(value):
-    """An exact program reads what its slice's programs left."""
+    """An exact program reads the results of its slice's programs."""
     whole, cut = (nsacc.compile(EXAMPLES / "nsa.nsa", target=TARGET, dtype="bf16",
                                 schedule=f"chunk={chunk}; cmp: program=own; swa: program=own")
                   for chunk in (65536, 1))

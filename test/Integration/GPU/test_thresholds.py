@@ -1,4 +1,4 @@
-"""Selections of hundreds to 2048 blocks a row, whose candidates a threshold finds.
+"""Selections of hundreds to 2048 blocks a row, found by a threshold.
 
 Scores are small integers, or handed in, so that a GPU and the oracle choose the same and ties are
 exact: indices are compared exactly.
@@ -124,7 +124,7 @@ def test_the_same_bits_each_time():
         assert torch.equal(program(*inputs), first)
 
 
-# Attention in what was selected, and handed in.
+# Attention within a selection, computed and handed in.
 ATTENTIONS = [Case("block_sparse", dtype, heads=heads, params=(("block", 1), ("top", top)),
                    schedule=schedule, target=target)
               for top in (300, 1024, 2048) for dtype, heads in (("bf16", (4, 1)), ("f32", (3, 3)))

@@ -1,4 +1,4 @@
-"""Values that aren't finite: who sees them gets them, and nobody else."""
+"""Values that aren't finite: they reach the rows that see them, and no others."""
 
 import pytest
 import torch
@@ -58,8 +58,8 @@ PADDED = """kernel padded(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV], n
                                       "splits=3, tokens=64, keys=48; *.exact: tokens=16"])
 @pytest.mark.parametrize("tokens", [1, 70])
 def test_parts_of_keys_are_repaired(tokens, schedule):
-    """Behind a cache's end stands what isn't finite, in some parts of the keys; and a value that
-    isn't is seen."""
+    """Values behind a cache's end aren't finite, in some parts of the keys; and one visible value
+    isn't."""
     keys, filled = 1111, (700, 1111, 3)
     generator = torch.Generator().manual_seed(5)
     q, k, v = (torch.randn(shape, generator=generator).to(torch.bfloat16)

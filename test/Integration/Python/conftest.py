@@ -2,7 +2,7 @@
 
 import os
 
-# What is tested is compiled; tests of the cache have their own.
+# Tested code is compiled, not taken from a cache; tests of the cache make a separate one.
 os.environ["NSACC_CACHE"] = "off"
 os.environ["NSACC_TUNE"] = "off"
 

@@ -31,7 +31,7 @@ def make_work(pattern: str = "flash", **changes: object) -> Work:
 
 @dataclass
 class FakeProgram:
-    """The formula, instead of what a compiler makes of it."""
+    """The formula, instead of its compiled code."""
 
     work: Work
     inputs: Tensors
@@ -67,7 +67,7 @@ class FakeProgram:
 
 @dataclass
 class FakeTimer:
-    """Gives each run a time of its own and notes the order of visits."""
+    """Gives each run a different time and records the order of visits."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     visited: list[Launch] = field(default_factory=list)

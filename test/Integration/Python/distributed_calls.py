@@ -1,4 +1,4 @@
-"""What one of two processes does for test_torch_distributed.py: calls with DTensors over gloo."""
+"""One of two processes of test_torch_distributed.py: makes calls with DTensors over gloo."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ def check_heads_that_one_process_lacks(mesh):
 
 
 def check_two_dimensions(_mesh):
-    """Of a mesh, of which each cuts another dimension; one has a single process."""
+    """Calls on a mesh of two dimensions that cut different tensor dimensions; one mesh dimension
+    has a single process."""
     mesh = init_device_mesh("cpu", (1, 2))
     program, inputs = compile(FLASH), make_inputs()
     given = [distribute_tensor(one, mesh, [batch, heads])

@@ -1,6 +1,6 @@
-"""A module in torch's place whose tensors say that they are on a GPU.
+"""A module in torch's place, with tensors that claim to be on a GPU.
 
-It has what calls with tensors of torch use: DLPack's functions in C, `empty`, `full` and a few
+It has the parts of torch that calls use: DLPack's functions in C, `empty`, `full` and a few
 names. Run with the driver of test/FakeCUDA, such calls go to their launches without a GPU.
 """
 
@@ -36,7 +36,7 @@ class Tensor:
         self.shape, self.dtype, self.device = tuple(shape), dtype, device
         bits = _CODES[dtype][1]
         self.memory = np.zeros(int(np.prod(shape)) * bits // 8 + 256, np.uint8)
-        # Bulk copies ask for memory that is as aligned as a GPU's.
+        # Bulk copies need memory aligned as on a GPU.
         self.data = -(-self.memory.ctypes.data // 256) * 256
         strides = [int(np.prod(shape[index + 1:])) for index in range(len(shape))]
         self.sizes = (ctypes.c_int64 * len(shape))(*shape)
@@ -74,7 +74,7 @@ class _Exchange(ctypes.Structure):
 
 _exchange = _Exchange(1, 3, (ctypes.c_void_p * 4)(), ctypes.cast(_lend, ctypes.c_void_p),
                       ctypes.cast(_get_current_stream, ctypes.c_void_p))
-# Capsules keep neither their names nor what they point to.
+# Capsules keep neither their names nor their targets alive.
 _name = ctypes.create_string_buffer(b"dlpack_exchange_api")
 _make_capsule = ctypes.pythonapi.PyCapsule_New
 _make_capsule.restype = ctypes.py_object
@@ -84,7 +84,7 @@ Tensor.__dlpack_c_exchange_api__ = _make_capsule(  # type: ignore[attr-defined]
 
 
 def install() -> ModuleType:
-    """From here on, this is torch."""
+    """From here on, this module is torch."""
     torch = ModuleType("torch")
     torch.Tensor = Tensor
     torch.nn = SimpleNamespace(Parameter=type("Parameter", (Tensor,), {}))

@@ -1,4 +1,4 @@
-"""What the numeric tests share: compiled programs, inputs and comparisons."""
+"""Shared parts of the numeric tests: compiled programs, inputs and comparisons."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def program(source: str, **options) -> nsacc.Program:
 
 
 def compile_for(schedule: str | None, source: str) -> nsacc.Program:
-    """For the CPU with a schedule; without one (None), for the oracle."""
+    """Compiles for the CPU with a schedule; without one (None), for the oracle."""
     return program(source) if schedule is None else \
         program(source, target="cpu", schedule=schedule)
 
@@ -46,7 +46,7 @@ def with_defaults(options: dict) -> dict:
 
 
 def example_returning(name: str, result: str, expression: str, **options) -> nsacc.Program:
-    """An example with one more result, for what it computes on the way."""
+    """An example with one more result, for an intermediate value."""
     text = (EXAMPLES / f"{name}.nsa").read_text()
     head, arrow, tail = text.partition("-> [")
     shape, bracket, body = tail.partition("]")

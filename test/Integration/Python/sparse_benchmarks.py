@@ -18,7 +18,7 @@ PARAMS = {
     "nsa-l32": {"block": 16, "top": 5, "len": 8, "stride": 4, "window": 30},
     "compressed-l64": {"len": 16, "stride": 16}, "compressed-l32": {"len": 8, "stride": 4},
     "moba": {"block": 16, "top": 3}, "hstu_bsa": {"block": 8, "top": 3}}
-# One of each kind, with each kind of inputs.
+# One work of each kind, with each kind of inputs.
 SMALL = ("selected-g4-32k-related", "selected-g1-32k-unrelated", "compressed-l32-64k",
          "compressed-l64-64k", "nsa-l64-8k-related", "nsa-l32-8k-unrelated",
          "nsa-l32-decode-b8-32k", "moba-32k-h4",
@@ -26,7 +26,7 @@ SMALL = ("selected-g4-32k-related", "selected-g1-32k-unrelated", "compressed-l32
 
 
 def shrink(work: Goals, **changes: object) -> Goals:
-    """The same program for a CPU, in f32, with sizes that take it milliseconds."""
+    """The work's program for a CPU, in f32, with sizes that take milliseconds."""
     names = {field.name for field in dataclasses.fields(work)}
     if "N" in names:
         return dataclasses.replace(work, **{"T": min(work.T, 5), "N": 700, "params": {"top": 300},

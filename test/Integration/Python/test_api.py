@@ -1,4 +1,4 @@
-"""nsacc.compile and Program: what they take, give and say of themselves."""
+"""nsacc.compile and Program: arguments, results and descriptions."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_several_results_are_a_named_tuple():
     assert result.norm.shape == q.shape[:3]
     again = pickle.loads(pickle.dumps(result))
     np.testing.assert_array_equal(again.norm, result.norm)
-    # To make a class for each call would take longer than a launch.
+    # Making a class for each call would take longer than a launch.
     assert type(both(q, q, q)) is type(again) is type(result)
 
 

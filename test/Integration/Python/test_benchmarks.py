@@ -1,4 +1,4 @@
-"""benchmarks/run: what it records, and that it finds a wrong result."""
+"""benchmarks/run: its records, and that it finds a wrong result."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_a_small_model_learns_and_is_captured(tmp_path: Path) -> None:
     options = [text for name, value in sizes.items() for text in (f"--{name}", str(value))]
     done = subprocess.run([sys.executable, ROOT / "benchmarks" / "capture", "--output", path,
                            *options], text=True, capture_output=True, check=True,
-                          # Threads that wait for each other are slow where others work, too.
+                          # Threads that wait for each other are slow if other processes work, too.
                           env=os.environ | {"OMP_NUM_THREADS": "1"})
     assert "bits per byte of text that it hasn't seen" in done.stdout
     idx = load_selection(path, (2, 256, 2, 5), 16)

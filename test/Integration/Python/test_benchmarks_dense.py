@@ -1,4 +1,4 @@
-"""benchmarks/run --suite dense: what it counts, checks, measures and writes, without a GPU."""
+"""benchmarks/run --suite dense: its counts, checks, times and records, without a GPU."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_compiled_programs_are_tuned(tmp_path: Path) -> None:
 
 
 class FakeBefore:
-    """Another build that measures at once, or can't."""
+    """Another build that measures immediately, or can't."""
 
     name = "before abc"
 
@@ -383,7 +383,7 @@ class FakeGraph:
 
 
 def test_graphs_keep_what_they_captured(monkeypatch):
-    """A graph reads addresses: tensors that a peer alone holds must outlive the peer's maker."""
+    """A graph reads addresses: tensors that only a peer holds must outlive the peer's maker."""
     monkeypatch.setattr(timing, "_time_both", lambda run, repeats: (1e-6, 1e-3))
     monkeypatch.setattr(timing.torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(timing.torch.cuda, "Stream", lambda: None)

@@ -1,4 +1,4 @@
-"""Several processes of a suite of the GPU, and the script that merges what they wrote."""
+"""Several processes of a GPU suite, and the script that merges their records."""
 
 from __future__ import annotations
 

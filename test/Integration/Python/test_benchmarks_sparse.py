@@ -44,7 +44,8 @@ def to_doubles(tensors: dict[str, torch.Tensor]) -> dict[str, np.ndarray]:
 
 
 def refer_to_all(work, tensors, tokens: int, row: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """The formula of all tokens and heads of a row: [tokens, HQ, DV], and whether decided."""
+    """The formula of all tokens and heads of a row: [tokens, HQ, DV], and whether more than
+    rounding decides."""
     parts = [work.reference(tensors, row, head, 0, tokens) for head in range(work.H)]
     decided = [part[1] if part[1].dim() == 2 else part[1][:, None].expand(-1, work.group)
                for part in parts]
@@ -87,7 +88,7 @@ def test_compiled_programs_pass_and_mistakes_are_found(name: str) -> None:
     program = Ours(work, tensors, ROOT)
     assert work.check(tensors, program.out, program.lse, random.Random(1)) < 1e-5
     assert program.repeats_exactly()
-    # The last row of the batch is always looked at.
+    # The last row of the batch is always checked.
     program.out[-1].view(-1)[-1] += 0.1
     with pytest.raises(WrongResult, match="error"):
         work.check(tensors, program.out, program.lse, random.Random(1))
@@ -112,7 +113,7 @@ def test_sets_of_the_greatest(kind: str) -> None:
         work.check(tensors, program.out, program.lse, random.Random(1))
 
 
-# Formulas, against those of the compiler's own tests and against loops.
+# Formulas, against the formulas of the compiler's tests and against loops.
 
 
 @pytest.mark.parametrize("name", ["nsa-l64-8k-related", "nsa-l32-8k-unrelated",
@@ -288,7 +289,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, module: str, name: str, value: object)
 
 
 def attend_packed(work, q, k, v, idx, offsets) -> torch.Tensor:
-    """What XunhaoLai's and FSA's kernels do with tensors as they take them."""
+    """The computation of XunhaoLai's and FSA's kernels on tensors in their layout."""
     assert q.shape == (work.T, work.HQ, work.D) and idx.shape == (work.H, work.T, work.top)
     assert offsets.tolist() == [0, work.T] and offsets.dtype == idx.dtype == torch.int32
     tensors = {"q": q[None], "k": k[None], "v": v[None], "idx": idx.transpose(0, 1)[None]}
@@ -372,7 +373,7 @@ def test_peers_of_other_formulas_are_told() -> None:
     assert work.make_dense().pattern == "flash"
 
 
-# Where the time goes.
+# Times of kernels.
 
 
 def test_the_floor_is_the_slowest_resource() -> None:

@@ -1,4 +1,4 @@
-"""benchmarks/run --suite start: what it measures and writes."""
+"""benchmarks/run --suite start: its times and records."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_records(tmp_path: Path) -> None:
     for line in records:
         assert line["ms"] > line["without_ms"] > 0 and line["import_ms"] > 0
         assert line["rounds"] == 1 and line["work"].startswith("flash cpu")
-    # Compiling is what the others do without.
+    # Only the cold process compiles.
     assert cold["code_ms"] > 5 * max(cached["code_ms"], loaded["code_ms"])
     assert len(done.stdout.splitlines()) == 3
 

@@ -1,4 +1,4 @@
-"""Code that processes share: the cache of NSACC_CACHE, from Python."""
+"""The cache of NSACC_CACHE, which shares code among processes, from Python."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ TARGETS = ["cpu", "sm_90a"]
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_processes_share(target: str, tmp_path: Path) -> None:
-    """Eight at once, as ranks are; then one that may not compile."""
+    """Eight processes at once, like ranks; then one that may not compile."""
     outputs = [finish(process) for process in [start(tmp_path, target) for _ in range(8)]]
     assert len(set(outputs)) == 1 and not outputs[0][1]
     assert count(tmp_path) == 1

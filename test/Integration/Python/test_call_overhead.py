@@ -1,4 +1,4 @@
-"""benchmarks/run --suite call: what it measures and writes, and what calls may cost."""
+"""benchmarks/run --suite call: its times and records, and limits for the cost of calls."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def test_records(records):
 
 
 def test_a_call_takes_the_quick_way(records):
-    """In multiples of what was measured beside it: the machine may be slow or busy."""
+    """Limits are multiples of a time measured beside it: the machine may be slow or busy."""
     assert records["call"]["us"] < records["run"]["us"] / 2
-    # Half of the 10 us that an operator may cost more than torch's own.
+    # Half of the 10 us that an operator may cost more than torch's operator.
     assert records["operator"]["us"] < 2.5 * records["empty"]["us"]
 
 

@@ -1,5 +1,5 @@
-"""Programs that have some channels of the values each (channels=): the others are those of programs
-side by side."""
+"""Programs that have some channels of the values each (channels=); programs side by side have the
+others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SOURCES = {
                "{ a = attend(q, k, v) where j <= i sink 0.5; return a, lse(a); }",
     "weight": f"kernel f({DENSE}) -> [B, T, HQ, DV] "
               "{ return attend(q, k, v) where j <= i weight silu(s) normalize max(visible, 1); }",
-    # Tensors with channels beside the output; one without tokens, and one of channels alone.
+    # Tensors with channels beside the output; one without tokens, and one with only channels.
     "gates": f"kernel f({DENSE}, g: f32[B, T, HQ], x: f32[B, T, HQ, DV], y: f32[DV], "
              "z: f32[HQ, DV]) -> (o: [B, T, HQ, DV], p: f32[B, T, HQ, DV]) "
              "{ a = attend(q, k, v) where j <= i; c = attend(q, k, v) where i - j < 5; "
@@ -93,7 +93,7 @@ def test_ragged(schedule):
 
 
 def test_failures_name_elements_that_exist():
-    """Channels behind the last one, which the last program has, divide by nothing."""
+    """The last program also has channels behind the last one; they divide by no value."""
     source = (f"kernel f({DENSE}, n: i32[DV]) -> [B, T, HQ, DV] "
               "{ return attend(q, k, v) + 12 floordiv n; }")
     rng = np.random.default_rng(2)

@@ -1,5 +1,6 @@
-"""States of inverted selections stand in memory in chunks (order=key_major, chunk=MiB): however
-much a chunk has, results are the same bits as of all states. GPUs are in test_inverted.py."""
+"""States of inverted selections stand in memory in chunks (order=key_major, chunk=MiB): for any
+size of a chunk, results have the same bits as with all states at once. GPUs are in
+test_inverted.py."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def state_bytes(heads: int, tokens: int, dtype: torch.dtype, batch: int = 1) -> 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=str)
 @pytest.mark.parametrize("batch, tokens, heads", [
-    (9, 1000, (4, 4)),  # some batch rows, the last time fewer
+    (9, 1000, (4, 4)),  # some batch rows, fewer in the last slice
     (2, 2500, (6, 6)),  # some heads
     (1, 5000, (8, 1)),  # some tokens of a group of heads, the last time fewer
     (1, 5121, (12, 2)), (3, 1024, (4, 2)), (2, 0, (2, 1)), (0, 100, (2, 1)), (2, 1, (2, 2))])
@@ -45,7 +46,7 @@ def test_results_are_the_same_bits(batch, tokens, heads, dtype):
     for chunk in (1, 2, 3):
         found, timing = compile_sparse(f"{WHOLE}, chunk={chunk}", dtype).run_timed(values)
         assert torch.equal(found, whole)
-        # What can't be cut is 1024 tokens of one key head.
+        # The smallest slice is 1024 tokens of one key head.
         most = max(chunk << 20, state_bytes(heads[0] // heads[1], min(tokens, 1024), dtype))
         spared = state_bytes(heads[0], tokens, dtype, batch) - most
         assert timing.workspace_bytes <= all_states.workspace_bytes - 0.9 * max(spared, 0)
@@ -69,7 +70,7 @@ def test_selections_of_query_heads():
 
 
 def test_other_attentions_of_the_program():
-    """A program that computes others, too, reads all states at once."""
+    """A program that computes other attentions, too, reads all states at once."""
     generator = torch.Generator().manual_seed(2)
     q, k, v = (torch.randn(2, 1300, heads, 32, generator=generator) for heads in (8, 2, 2))
     gates = [torch.rand(2, 1300, 8, generator=generator) for _ in range(3)]
@@ -126,10 +127,10 @@ SOURCE = """kernel f(q, k, v: [B, T, H, D], idx: i32[B, T, H, 3]) -> RESULT {
     # Pooling reads the result from memory, as another program does then.
     ("[B, T, H, D]", "c = attend(q, pool(k, 4), pool(a, 4)) where end(j) <= i; return c + a;",
      True),
-    # What it reads is no result: two programs merge.
+    # The value that it reads is no result: two programs merge.
     ("[B, T, H, D]", "c = attend(q, pool(k, 4), pool(2 * a, 4)) where end(j) <= i; return a + c;",
      False),
-    # Two of one program.
+    # Two attentions of one program.
     ("[B, T, H, D]", "c = attend(q, k, v) in sel where j < i; return a + c;", False)])
 def test_who_reads_the_states(result, body, repeats):
     source = SOURCE.replace("RESULT", result).replace("BODY", body)

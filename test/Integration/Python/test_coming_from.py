@@ -1,4 +1,4 @@
-"""The rows of docs/ComingFrom.md: what others are called like, and what computes the same here."""
+"""The rows of docs/ComingFrom.md: calls of other packages, and their equals here."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TABLES = {
 
 
 def read_rows(head: str) -> list:
-    """The cells of the table whose first column is called so, without quotes."""
+    """The cells of the table with this name of the first column, without quotes."""
     table = PAGE.split(f"\n| {head} |")[1].split("\n\n")[0]
     rows = re.findall(r"^\| `(.+)` \| (?:`(.+)` )?\|$", table, re.MULTILINE)
     assert len(rows) == table.count("\n") - 1, "a row that isn't two cells of code"
@@ -161,7 +161,7 @@ def test_flash_attn_of_packed_rows():
 
 def parallel_nsa(q, k, v, g_cmp=None, g_slc=None, g_swa=None, block_indices=None, block_counts=16,
                  block_size=64, window_size=0) -> np.ndarray:
-    """What its documentation and its plain version in PyTorch compute."""
+    """The computation of its documentation and its plain version in PyTorch."""
     q, k, v = (np.asarray(one, np.float64) for one in (q, k, v))
     if block_indices is not None:
         visible = np.tril(np.ones((q.shape[1], k.shape[1]), bool)) & \
@@ -181,7 +181,7 @@ def topk_sparse_attention(q, k, v, topk_idx, block_size, cu_seqlens) -> np.ndarr
 
 
 def choose_blocks(tokens: int) -> torch.Tensor:
-    """Three blocks of 8 for each token and head, the first -1 where there are fewer before it."""
+    """Three blocks of 8 for each token and head, the first -1 if there are fewer before it."""
     chosen = torch.full((1, tokens, HEADS, 3), -1, dtype=torch.int32)
     for t in range(tokens):
         for h in range(HEADS):

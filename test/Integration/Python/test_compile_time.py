@@ -18,7 +18,7 @@ LIMIT = 120
 
 
 def chain(length: int) -> str:
-    """Statements each of which needs the one before."""
+    """Statements that each need the previous one."""
     steps = "".join(f"  x{i + 1} = x{i} * 0.5 + y;\n" for i in range(length))
     return f"kernel chain(x0, y: f32[B, T]) -> f32[B, T] {{\n{steps}  return x{length};\n}}\n"
 
@@ -44,7 +44,7 @@ def attentions(count: int) -> str:
 
 
 def different_attentions(count: int) -> str:
-    """Results each of which has a mask of its own."""
+    """Results that each have a different mask."""
     types = ", ".join(f"r{i}: [B, T, H, D]" for i in range(count))
     values = ", ".join(f"attend(q, k, v) where i - j > {i}" for i in range(count))
     return f"kernel different(q, k, v: [B, T, H, D]) -> ({types}) {{ return {values}; }}\n"
@@ -82,14 +82,14 @@ def extremes(depth: int) -> str:
 
 
 def masks(count: int) -> str:
-    """Tables each of which hides keys."""
+    """Tables that each hide keys."""
     names = [f"d{i}" for i in range(count)]
     mask = " and ".join(f"{name}[j mod M] >= 0" for name in names)
     return attention(f"where {mask}", tables=f"{', '.join(names)}: i32[M]")
 
 
 def measure(folder, text: str) -> float:
-    """Seconds of the processor for compiling and a run on next to nothing."""
+    """Processor seconds of compiling and a run on tiny inputs."""
     command = shutil.which("nsacc")
     assert command, "nsacc isn't on PATH: build it, and add build/dev/bin"
     path = folder / "program.nsa"
@@ -162,7 +162,7 @@ def nest(count: int) -> str:
 
 
 def remainders(count: int) -> str:
-    """A merge that ptxas takes more than in proportion to its length for."""
+    """A merge with a ptxas time that grows faster than its length."""
     each = ", ".join(
         f"attend(q, k, v) where j <= i and (i - j) mod {n + 3} < 2" for n in range(count)
     )
@@ -285,7 +285,7 @@ def test_first_calls_of_all_programs_are_timed():
     ],
 )
 def test_first_calls_are_ready_soon(tmp_path, program, sizes, target):
-    """A call compiles the code of its own sizes, and no other."""
+    """A call compiles only the code of its sizes."""
     text = program if program == BUCKETS else (ROOT / program).read_text()
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     result = compile_for_gpu(tmp_path, text, target, "--dims", sizes, "--threads", "1")
@@ -382,7 +382,7 @@ def nested_rests(divisor: str):
 
 
 def sums(depth: int) -> str:
-    """Values each of which uses the two before."""
+    """Values that each use the two previous ones."""
     steps = "".join(f"  p{i + 2} = p{i + 1} + p{i};\n" for i in range(depth))
     return (
         "kernel sums(q: [B, T, 2, 64], k, v: [B, S, 2, 64]) -> [B, T, 2, 64] {\n"
@@ -400,7 +400,7 @@ def halves(first: int, count: int) -> str:
 
 
 def test_wide_masks_are_not_tried_for_long(tmp_path):
-    """Likely mistakes are looked for in code of usual length."""
+    """The search for likely mistakes is limited to code of usual length."""
     text = scored("s").replace("j <= i", halves(0, 20000))
     result, _ = compile_within(tmp_path, text, None, "frontend", seconds=3)
     assert result.returncode == 0, result.stderr
@@ -453,7 +453,7 @@ sys.exit(status & 255)
     ids=["tables", "sizes", "constants", "sums"],
 )
 def test_nests_take_little_time_and_memory(tmp_path, make, depth, target):
-    """What is used twice at each level is looked at once."""
+    """Values that are used twice at each level are visited once."""
     phase = "tile" if target == "cpu" else "nvvm"
     result, megabytes = compile_within(tmp_path, make(depth), target, phase, seconds=30)
     assert result.returncode == 0, result.stderr
@@ -483,7 +483,7 @@ def test_masks_of_many_windows_on_gpus(tmp_path, windows, target):
 
 @pytest.mark.parametrize("target", ["cpu", "sm_80", "sm_90a"])
 def test_selections_in_a_row_take_little_memory(tmp_path, target):
-    """What barriers wait for doesn't double with each of them."""
+    """Accesses that barriers wait for don't double with each barrier."""
     count = 12
     results = ", ".join(f"r{n}: [B, T, 2, 64]" for n in range(count))
     attends = ", ".join(f"attend(q, k, v) in topk(p, {n + 1})" for n in range(count))

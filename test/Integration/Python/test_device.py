@@ -1,4 +1,4 @@
-"""GPU targets as far as they go without a GPU: where tensors are, and what is refused."""
+"""GPU targets without a GPU: devices of tensors, and refusals."""
 
 import ctypes
 import json
@@ -29,13 +29,13 @@ class _Managed(ctypes.Structure):
     _fields_ = [("tensor", _DLTensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
 
 
-# A capsule keeps the address of its name, and its consumer that of the tensor.
+# A capsule keeps the address of its name, and its consumer the address of the tensor.
 _NAME = ctypes.c_char_p(b"dltensor")
 _EXPORTED: list[_Managed] = []
 
 
 class Elsewhere:
-    """f32[size] in the memory of some device, as far as DLPack tells."""
+    """A tensor f32[size] in the memory of some device, according to DLPack."""
 
     def __init__(self, size: int, device: int = 0, kind: int = 2) -> None:
         self._shape = (ctypes.c_int64 * 1)(size)
@@ -118,7 +118,7 @@ def test_the_extension_starts_without_a_driver():
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
 def test_cuda_without_a_driver():
-    """Known when compiling: the code is for the GPU that there is."""
+    """This is known when compiling: the code is for the present GPU."""
     with pytest.raises(TargetError, match="target 'cuda' isn't there: .*'sm_90a'"):
         nsacc.compile(ADD, target="cuda")
 

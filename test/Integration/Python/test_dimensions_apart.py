@@ -1,5 +1,5 @@
-"""Dimensions that programs compute apart, as the compiler tells them: parts of the inputs give
-parts of the results."""
+"""Dimensions that programs compute independently, as the compiler finds them: parts of the inputs
+give parts of the results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def write(inputs: str, body: str, results: str = "[B, T, HQ, D]") -> str:
     return f"kernel f({inputs}) -> {results} {{ {body} }}"
 
 
-# Programs with all that they compute apart.
+# Programs with all dimensions that they compute independently.
 APART = [
     (write(QKV, "return attend(q, k, v) where j <= i;"), {BATCH, HEADS}),
     (write(QKV + ", a: f32[HQ], z: f32",
@@ -47,7 +47,7 @@ APART = [
                                    "where end(j) <= i;"), {BATCH, HEADS}),
 ]
 
-# Programs that depend on which part it is, or on how many there are.
+# Programs that depend on the index of a part, or on the number of parts.
 MIXED = [
     (write(QKV, "return attend(q, k, v) score s + h * (j - i);"), {BATCH}),
     (write(QKV, "return attend(q, k, v) where j <= i + h;"), {BATCH}),
@@ -94,7 +94,7 @@ def make(spec, sizes, rng):
 
 
 def cut(specs, tensors, split, part):
-    """The part-th half of what has a dimension of the split."""
+    """The part-th half of tensors with a dimension of the split."""
     def take(spec, tensor):
         for axis, dim in enumerate(spec.dims):
             if dim.kind == "named" and dim.name in split:

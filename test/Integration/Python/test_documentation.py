@@ -1,5 +1,5 @@
-"""Every example and every program that the documentation shows compiles, whole ones without a
-warning, and pages of Python run."""
+"""Every example and every program in the documentation compiles, whole ones without a warning, and
+pages of Python run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def shown() -> list:
 
 
 def frame(page: Path) -> str:
-    """The page's first program: statements without a kernel of their own stand in it."""
+    """The page's first program, the frame of statements without a kernel."""
     return BLOCK.search(page.read_text()).group(1)
 
 
@@ -67,7 +67,8 @@ def test_pages_of_python_run(page, needs, monkeypatch):
 
 
 def test_every_page_of_python_runs():
-    """But for README.md, which scripts/checks runs, and CommandLine.md, which its own test does."""
+    """All pages except README.md, which scripts/checks runs, and CommandLine.md, which another test
+    runs."""
     shown = {page.stem for page in PAGES[1:] if PYTHON.search(page.read_text())}
     run = {name for name, _needs in test_pages_of_python_run.pytestmark[0].args[1]}
     assert shown == run | {"CommandLine"}

@@ -1,4 +1,4 @@
-"""Equal numbers in a type are dimensions of their own, as names are (docs/spec.md, 1.4, 3.9)."""
+"""Equal numbers in a type are separate dimensions, as names are (docs/spec.md, 1.4, 3.9)."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ BROADCAST = {
 
 @pytest.mark.parametrize("name", BROADCAST)
 def test_attention_in_a_larger_tensor(name: str, tmp_path: Path) -> None:
-    """Rows and channels needn't be the result's own."""
+    """Rows and channels needn't be the result's."""
     declared, dims, value = BROADCAST[name]
     source = (f"kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, D], {declared}) -> "
               f"f32{dims} {{ a = attend(q, k, v) where j < 2; return {value}; }}")

@@ -1,4 +1,4 @@
-"""Errors as users meet them: class, place, words."""
+"""Errors that users get: class, place, words."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_dtypes_that_do_not_fit(add, x):
 
 
 def test_texts_begin_with_the_error():
-    """Warnings of what stands in front of it come behind."""
+    """Warnings about code in front of it come behind it."""
     with pytest.raises(CompileError) as caught:
         nsacc.compile("""kernel f(q: [B, T, HQ, D], k: [B, S, H, D]) -> [B, T, HQ, D] {
   a = attend(q, k, k) where 0 <= j - i < 4;
@@ -427,7 +427,7 @@ def test_run_takes_one_list_of_inputs(add):
 
 
 def test_names_that_are_no_strings():
-    """It was an AttributeError, of int."""
+    """It used to be an AttributeError of int."""
     program, x = nsacc.compile(ADD, dtype="f32"), np.ones(1, np.float32)
     for name in (1, None, ("x",)):
         with pytest.raises(ArgumentError, match=f"inputs has {re.escape(repr(name))} in the place "

@@ -1,4 +1,4 @@
-"""What Program.explain and `nsacc explain --html` tell, and how the page looks in a browser."""
+"""Reports of Program.explain and `nsacc explain --html`, and the page in a browser."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from harness import EXAMPLES
 SIZES = {"B": 1, "T": 512, "S": 512, "HQ": 8, "H": 2, "D": 64, "DV": 64}
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
-# Runs in the page: chooses line 6 by keys, opens every phase, and writes down what it sees.
+# Runs in the page: chooses line 6 by keys, opens every phase, and records the page's state.
 PROBE = """
 <script>
 addEventListener("load", () => {
@@ -184,7 +184,7 @@ def test_pairs_are_counted_and_stay_integers(flash):
 
 
 def test_all_batch_rows_and_heads_count():
-    """Random masks that tell them apart, against every pair."""
+    """Random masks that distinguish them, against every pair."""
     rng = np.random.default_rng(5)
     for trial in range(12):
         batch, heads, group = (int(each) for each in rng.integers(1, 4, 3))

@@ -1,4 +1,4 @@
-"""The compiler's own choice compiles for any group of query heads: no flag is needed."""
+"""The compiler's choice compiles for any group of query heads: no flag is needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Whatever runs on the CPU compiles for GPUs, or says why: no crash, no endless compilation."""
+"""Every program that runs on the CPU compiles for GPUs, or is refused with a reason: no crash, no
+endless compilation."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def test_pairs_are_covered(make, axes, first):
     axes = [list(axis) for axis in axes]
     rows = cases.cover(axes, first)
     assert find_missing(rows, axes) == set()
-    # The test itself: without a value, its pairs are missing.
+    # A test of the test: without a value, its pairs are missing.
     for axis, values in enumerate(axes):
         without = [row for row in rows if row[axis] != values[-1]]
         assert len(find_missing(without, axes)) >= sum(map(len, axes)) - len(values)
@@ -45,7 +46,7 @@ def test_pairs_are_covered(make, axes, first):
 
 
 def test_pairs_leave_out_no_value():
-    """Axes are split there, and a program may have all functions."""
+    """Axes are split in this case, and a program may have all functions."""
     covered = {make: [set() for _ in axes] for make, axes in cases.AXES.items()}
     for make, axes, *_ in cases.PAIRWISE:
         if make in covered:
@@ -102,7 +103,7 @@ def test_idle_kernels_are_found():
 
 @pytest.mark.parametrize("target", ["sm_90a", "sm_80"])
 def test_crash_is_no_refusal(target):
-    """The check itself: a program that is wrong is refused, and says where."""
+    """A test of the check: a wrong program is refused with a place."""
     wrong = cases.Case("", "wrong", "", "kernel f(q: [B, T, H, D]) -> [B, T, H, D] { return r; }",
                        target)
     outcome = compile_case(wrong)

@@ -1,8 +1,8 @@
-"""Programs in C that run packages: built on what is installed, where there is neither LLVM nor
-Python, and run with the fake driver.
+"""Programs in C that run packages: built against the installed files, without LLVM and Python, and
+run with the fake driver.
 
-The driver computes nothing. It hands out what the oracle found for the example's inputs, so that
-the example's own check is tested, too.
+The driver computes nothing. It hands out the oracle's results for the example's inputs, so that the
+example's check is tested, too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ EXAMPLE = ROOT / "examples" / "host"
 NSACC = shutil.which("nsacc")
 BUILD = Path(NSACC).resolve().parents[1] if NSACC else None
 FAKE_DRIVER = BUILD / "test" / "FakeCUDA" if BUILD else None
-# All that a program of C needs to be built, and nothing else.
+# Everything that building a program in C needs, and nothing else.
 TOOLS = ("ar", "as", "cmake", "gcc", "ld", "make", "pkg-config", "ranlib")
 BATCH, TOKENS, QUERY_HEADS, HEADS, WIDTH = 2, 100, 4, 2, 64
 
@@ -41,8 +41,8 @@ def run(command: list[str | Path], cwd: Path, environment: dict[str, str], statu
 
 @functools.cache
 def hiding() -> tuple[str, ...]:
-    """In front of a command: it finds neither LLVM nor Python's libraries. Empty where a process
-    can't have mounts of its own."""
+    """A prefix of commands that hides LLVM and Python's libraries. It is empty if a process can't
+    have private mounts."""
     folders = [str(folder) for pattern in ("llvm-*", "python3*")
                for folder in Path("/usr/lib").glob(pattern) if folder.is_dir()]
     unshare, mount = shutil.which("unshare"), shutil.which("mount")
@@ -56,7 +56,7 @@ def hiding() -> tuple[str, ...]:
 
 @pytest.fixture(scope="module")
 def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the runtime is: in another folder than it was installed in."""
+    """The runtime's folder, moved from the folder that it was installed in."""
     assert BUILD, "nsacc isn't on PATH: build it, and add build/dev/bin"
     folder = tmp_path_factory.mktemp("installed")
     run(["cmake", "--install", BUILD, "--component", "rt", "--prefix", folder / "first"], folder,
@@ -72,7 +72,7 @@ def libraries(prefix: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def bare(libraries: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """An environment with a compiler of C, CMake and pkg-config alone."""
+    """An environment with only a C compiler, CMake and pkg-config."""
     folder = tmp_path_factory.mktemp("bin")
     for tool in TOOLS:
         found = shutil.which(tool)
@@ -96,7 +96,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the oracle finds for the inputs of causal.c."""
+    """The oracle's results for the inputs of causal.c."""
     program = nsacc.compile(ROOT / "examples" / "flash.nsa", target="oracle", dtype="f32")
     q = np.zeros((BATCH, TOKENS, QUERY_HEADS, WIDTH), np.float32)
     k = np.zeros((BATCH, TOKENS, HEADS, WIDTH), np.float32)
@@ -118,7 +118,7 @@ def driver(libraries: Path, **variables: str | Path) -> dict[str, str]:
 
 @functools.cache
 def has_driver() -> bool:
-    """Whether the machine has a driver of its own."""
+    """Whether the machine has a real driver."""
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -190,7 +190,7 @@ def test_cmake_without_nsacc(bare, package, prefix, libraries, answers, tmp_path
 
 
 def test_cmake_makes_the_package(bare, prefix, libraries, answers, tmp_path):
-    """With an nsacc that is installed beside the runtime, and which nothing else tells of."""
+    """Builds with an nsacc that is installed beside the runtime, and that no variable points to."""
     both = shutil.copytree(prefix, tmp_path / "both", symlinks=True)
     configure = ["cmake", "-S", EXAMPLE, "-B", tmp_path, "-G", "Unix Makefiles",
                  f"-DCMAKE_PREFIX_PATH={both}", "-DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF"]
@@ -341,7 +341,7 @@ int main(void) {
 
 
 def test_ragged_rows_in_c(bare, libraries, tmp_path):
-    """On the processor, which looks at offsets."""
+    """A launch on the processor, which checks offsets."""
     (tmp_path / "packed.nsa").write_text(
         "kernel packed(q: f32[ragged T, 1, 16], v: f32[ragged T, 1, 16]) -> "
         "f32[ragged T, 1, 16] {\n  return attend(q, q, v) where j <= i;\n}\n")
@@ -424,7 +424,7 @@ def test_the_page_shows_the_example(package):
 
 
 def test_the_pages_commands_run(prefix, libraries, tmp_path):
-    """As a transcript: commands, and what they print."""
+    """A transcript: commands, and their output."""
     folder = tmp_path / "host"
     shutil.copytree(EXAMPLE, folder)
     shutil.copy(ROOT / "examples" / "flash.nsa", tmp_path)
@@ -436,5 +436,5 @@ def test_the_pages_commands_run(prefix, libraries, tmp_path):
         commands = re.findall(r"^\$ (.*)$", transcript, re.MULTILINE)
         printed = re.sub(r"^\$ .*\n", "", transcript, flags=re.MULTILINE)
         output = run(["bash", "-euc", "\n".join(commands)], folder, environment)
-        # As on a processor with AVX-512, without a GPU.
+        # Replaces the target by that of a processor with AVX-512, without a GPU.
         assert re.sub(r"for (sm_80|x86-64-v3):", "for x86-64-v4:", output) == printed

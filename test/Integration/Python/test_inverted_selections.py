@@ -47,8 +47,8 @@ def test_only_rows_that_select_it_see_a_value(value, dtype):
 
 @pytest.mark.parametrize("top", [1, 3])
 def test_sums_of_any_size(top):
-    """A block's values may be 2^60 times another's. A row of one block has its digits; of several,
-    those of the greatest."""
+    """A block's values may be 2^60 times another's. A row of one block has its digits; a row of
+    several has the greatest block's."""
     values = inputs(100, top, torch.bfloat16)
     for block, exponent in enumerate((60, -60, 0, 30, -100, 100, 7)):
         values[2][:, BLOCK * block:BLOCK * (block + 1)] *= 2.0**exponent

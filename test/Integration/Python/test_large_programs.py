@@ -11,7 +11,7 @@ import nsacc
 from harness import normal, program
 
 TARGETS = ("oracle", "cpu")
-# Far above what these programs take, far below what a doubling at each statement takes.
+# Far above the time of these programs, far below the time with a doubling at each statement.
 SECONDS = 60
 RNG = np.random.default_rng(0)
 

@@ -1,4 +1,4 @@
-"""Heads in front of tokens: the same program, whatever order the caller's dimensions have."""
+"""Heads in front of tokens: equal results for any order of the caller's dimensions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ HEADS = r"(ragged [TSN]|[TSN]), (HQ|H)\b"
 
 
 def swap(dims: tuple[str, ...]) -> tuple[int, ...]:
-    """Which dimension of [.., tokens, heads, ..] each one of [.., heads, tokens, ..] is."""
+    """For each dimension of [.., heads, tokens, ..], its place in [.., tokens, heads, ..]."""
     order = list(range(len(dims)))
     for at in range(len(dims) - 1):
         if re.fullmatch(HEADS, ", ".join(dims[at:at + 2])):

@@ -1,4 +1,4 @@
-"""libnsacc.so: what it exports, beside whom it lives, how C programs find it."""
+"""libnsacc.so: its exports, other libraries beside it, and how C programs find it."""
 
 from __future__ import annotations
 

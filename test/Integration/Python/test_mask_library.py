@@ -46,7 +46,7 @@ WIDE_LIMITS = [-2**63, -2**32, -2**31 - 1, 2**31, 2**32 + 3, 2**63 - 1]
     "key_padding_scalar", "key_padding_long", "left_padding", "query_padding", "causal_padding",
     "lambda_shape", "both_padding", "per_head_window"])
 def test_lengths_beyond_all_sizes(name):
-    """Numbers whose difference from a position needs more bits than they have."""
+    """Numbers with a difference from a position that needs more bits than they have."""
     signature = compiled(name, "oracle").signature
     wide = signature.inputs[-1].dtype == "i64"
     for limit in LIMITS + (WIDE_LIMITS if wide else []):

@@ -1,4 +1,4 @@
-"""A mask says the same however it is spelled, over tokens and over pooled keys."""
+"""A mask's meaning doesn't depend on its spelling, over tokens and over pooled keys."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RAGGED = "q: [ragged T, HQ, D], k: [ragged S, H, D], v: [ragged S, H, DV]"
 SCHEDULES = ["", "tokens=16,keys=16", "order=key_major,splits=3,tokens=8,keys=16"]
 SIZES = [(0, 3), (3, 0), (1, 1), (1, 34), (5, 31), (31, 31), (33, 33), (40, 7), (33, 65)]
 
-# Kinds of keys, and what their extents are as arithmetic.
+# Kinds of keys, and their extents as arithmetic.
 KEYS = {
     "tokens": ("k", "v", "j", "(j + 1)"),
     "drop": ("pool(k, 4, 2)", "pool(v, 4, 2)", "(2 * j)", "(2 * j + 4)"),
@@ -29,7 +29,7 @@ KEYS = {
     "single tokens": ("pool(k, 1)", "pool(v, 1)", "j", "(j + 1)"),
 }
 
-# Spellings of one mask each; {start} and {end} are those of the key.
+# Spellings of one mask each; {start} and {end} are the key's.
 MASKS = {
     "raw index": ["j <= i", "not (i < j)", "i - j >= 0", "j < i + 1", "0 <= i - j",
                   "-i <= -j", "2 * j <= 2 * i", "max(i, j) == i", "not (j > i)",
@@ -74,7 +74,7 @@ def compiled(source: str, target: str, schedule: str = "") -> nsacc.Program:
 
 
 def agrees(source: str, schedule: str, inputs: list[np.ndarray], meaning: str = "") -> None:
-    """What the CPU computes of `source` is what the oracle does of it, or of `meaning`."""
+    """The CPU's results of `source` are the oracle's of it, or of `meaning`."""
     expected = compiled(meaning or source, "oracle")(*inputs)
     actual = compiled(source, "cpu", schedule)(*inputs)
     for one, other in zip(*(x if isinstance(x, tuple) else (x,) for x in (actual, expected))):
@@ -101,7 +101,7 @@ LENGTHS = "q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV], len: i32[B]"
 @pytest.mark.parametrize("mask", ["j < min(i + 1, len[b])", "max(j - i, j - len[b] + 1) <= 0",
                                   "min(i, len[b] - 1) >= j", "not (j > min(i, len[b] - 1))"])
 def test_bounds_beside_what_is_read(mask, schedule):
-    """A table's element isn't known, and the other side of it is."""
+    """A table's element isn't known, but the other side of the comparison is."""
     for queries, tokens in SIZES:
         inputs = [*dense(queries, tokens), np.asarray([tokens // 2, tokens], np.int32)]
         agrees(attention("tokens", mask, LENGTHS), schedule, inputs,
@@ -120,7 +120,7 @@ def test_pairs_that_have_no_value_are_looked_at(mask):
 
 
 def turn(choices, *names: str):
-    """One of the choices, another one for each neighbour among kinds of keys and masks."""
+    """One of the choices, a different one for each neighbour among kinds of keys and masks."""
     places = (list(kind).index(name) for kind, name in zip((KEYS, MASKS), names))
     return choices[sum(places) % len(choices)]
 
@@ -148,7 +148,7 @@ def test_other_spellings_mean_the_same(keys, mask):
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("keys", ["tokens", "drop", "average", "zeros on the left"])
 def test_rows_of_a_ragged_batch(keys, mask):
-    """Keys of other rows stand behind the end of a row's own."""
+    """Keys of other rows stand behind the end of a row's keys."""
     rng = np.random.default_rng(1)
     offsets = np.array([0, 5, 5, 38, 39], dtype=np.int32), np.array([0, 7, 9, 42, 50], np.int32)
     inputs = [normal(rng, 39, 4, 16), normal(rng, 50, 2, 16), normal(rng, 50, 2, 16), *offsets]
@@ -160,7 +160,7 @@ def test_rows_of_a_ragged_batch(keys, mask):
 
 @pytest.mark.parametrize("mask", ["j <= i", "i - j < 7 and j <= i", "true"])
 def test_masks_through_tables(mask):
-    """A table that says of each pair what the mask says."""
+    """A table with the mask's value for each pair."""
     head = DENSE + ", allowed: bool[T, S]"
     table = (f"kernel f({head}) -> [B, T, HQ, DV] "
              "{ return attend(q, k, v) where allowed[t, j]; }")
@@ -173,7 +173,7 @@ def test_masks_through_tables(mask):
         agrees(table, SCHEDULES[1], [*dense(queries, tokens), allowed], meaning=plain)
 
 
-# What else reads pooled keys under a mask of their index, and its type.
+# Other uses of pooled keys under a mask of their index, and their type.
 USES = {
     "prob(a)": "f32[B, T, H, N]",
     "score(a)": "f32[B, T, H, N]",

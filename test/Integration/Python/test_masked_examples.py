@@ -111,7 +111,7 @@ def test_paged_decode(sequences, tokens, group, target):
     for t in range(sequences):
         chosen = rng.permutation(count)[:rng.integers(0, pages + 1)]
         table[0, t, :, :len(chosen)] = chosen
-    # What isn't filled holds anything.
+    # Places that aren't filled hold anything.
     for number in range(count):
         k[0, number * page + filled[0, number]:(number + 1) * page] = np.nan
         v[0, number * page + filled[0, number]:(number + 1) * page] = np.inf
@@ -130,7 +130,7 @@ def test_draft_tree(drafted, tokens, group, target):
     tree = np.zeros((2, drafted, drafted), bool)
     for b in range(2):
         for t in range(drafted):
-            # Its parent's path, or that of a new root, and itself.
+            # Its parent's path, or a new root's, and itself.
             parent = rng.integers(-1, t)
             if parent >= 0:
                 tree[b, t] = tree[b, parent]

@@ -1,4 +1,4 @@
-"""What must not matter: programs under changes that leave their results alone.
+"""Programs under changes that must not change their results.
 
 Random programs of nsacc-differential, compiled for the CPU: rows of a batch in another order or
 alone, and a merged branch that sees nothing. Programs of one attention each: keys that nobody sees.
@@ -32,7 +32,7 @@ def emit(folder: Path, first: int, count: int = CHUNKS.step) -> list[Path]:
 
 
 def compile_case(text: str, program: str | None = None) -> nsacc.Program | None:
-    """The program, or another one, as the case has it; none if it can't be compiled yet."""
+    """The case's program, or the given one, compiled; none if it can't be compiled yet."""
     schedule = re.search(r"// SCHEDULE: (.*)", text)
     schedule = schedule[1].replace(" ", ",") if schedule else SCHEDULE
     try:
@@ -44,7 +44,7 @@ def compile_case(text: str, program: str | None = None) -> nsacc.Program | None:
 
 
 def run(program: nsacc.Program, inputs: list[np.ndarray]) -> list[np.ndarray] | None:
-    """Results; none where the program has an error for these inputs."""
+    """Results; none if the program has an error for these inputs."""
     try:
         results = program.run(inputs)
     except nsacc.errors.NsaccError:
@@ -74,7 +74,7 @@ def cases(request, tmp_path_factory):
 # -- Rows of a batch -------------------------------------------------------------------------------
 
 def names_its_row(text: str) -> bool:
-    """Whether the program does something with the number of the batch row but read tables."""
+    """Whether the program uses the number of the batch row for more than reading tables."""
     return bool(re.search(r"(?<!\[)\bb\b(?!:)", text.partition("{")[2]))
 
 
@@ -106,7 +106,7 @@ class Batch:
                 for spec, data in zip(self.program.signature.inputs, self.inputs)]
 
     def check(self, results: list[np.ndarray], rows: list[int]) -> str:
-        """What is different where the batch has these rows only."""
+        """The differences if the batch has only these rows."""
         found = run(self.program, self.take_inputs(rows))
         if found is None:
             return f"rows {rows} have an error and the batch has none"
@@ -142,7 +142,7 @@ def test_rows_of_a_batch_know_nothing_of_each_other(cases):
 # -- Merging ---------------------------------------------------------------------------------------
 
 def with_blind_branch(text: str) -> str | None:
-    """The program, where its first result is merged with a branch that sees nothing."""
+    """The program with its first result merged with a branch that sees nothing."""
     name = re.search(r"return (x\d+)[,;]", text)
     if not name or not (made := re.search(rf"\b{name[1]} = (attend|merge)\((.*)", text)):
         return None
@@ -196,7 +196,8 @@ ORDERS = ("query_major", "union", "key_major")
 
 
 def hidden_inputs(rng, keys: int, more: int) -> list[np.ndarray]:
-    """`keys` keys, of which many are seen, and `more` that nobody sees, of no numbers at all."""
+    """`keys` keys, many of them visible, and `more` hidden ones that hold NaN, infinities and
+    3e38."""
     shapes = ((2, 11, 6, 16), (2, keys, 3, 16), (2, keys, 3, 8))
     q, k, v = (rng.standard_normal(shape).astype(np.float32) for shape in shapes)
     seen = rng.random((2, keys)) < 0.7
@@ -215,14 +216,14 @@ def test_keys_that_nobody_sees_change_nothing(name, order):
                             target="cpu", dtype="f32",
                             schedule=f"order={order},tokens=4,keys=16,splits="
                                      f"{3 if order == 'key_major' else 1}")
-    # Whole windows of pooled keys, so that none has seen and unseen tokens.
+    # Whole windows of pooled keys, so that none has both visible and hidden tokens.
     for keys in (8, 40, 64):
         expected = np.asarray(program.run(hidden_inputs(np.random.default_rng(keys), keys, 0)))
         for more in (1, 16, 55):
             rng = np.random.default_rng(keys)
             found = np.asarray(program.run(hidden_inputs(rng, keys, more)))
             if order == "key_major":
-                # The keys of a split are others, so sums are added in another order.
+                # A split has other keys, so sums are added in another order.
                 np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
             else:
                 assert same(found, expected), f"{more} keys behind {keys}"

@@ -56,7 +56,7 @@ def test_a_sink_of_the_scores_size_is_one_more_key(target):
 
 @pytest.mark.parametrize("target", ["cpu", "oracle"])
 def test_scores_beyond_f32(target):
-    """What docs/Numerics.md says of them: the score of each key is 1e30 times its number."""
+    """The rules of docs/Numerics.md: the score of each key is 1e30 times its number."""
     attend = program("kernel f(q: f32[B, T, H, D], k, v: f32[B, S, H, D]) -> (o: f32[B, T, H, D], "
                      "l: f32[B, T, H]) { a = attend(q, k, v); return a, lse(a); }", target=target)
     def run(*keys: float) -> tuple[float, float]:
@@ -209,7 +209,7 @@ def test_reals_become_the_nearest_integers(target):
 
 @pytest.mark.parametrize("constant", [2**24 + 1, 2**31 + 1, 2**53 - 1])
 def test_an_integer_meets_a_real_exactly(constant):
-    """f32 has no 2^24 + 1, nor has the oracle f32."""
+    """f32 can't hold 2^24 + 1, and the oracle doesn't use f32."""
     source = f"""kernel f(x: f32[N], n: i64[N]) -> (a: f32[N], c: f32[N], d: bool[N]) {{
       return x * {constant}, x * n, x < {constant}; }}"""
     x = np.array([1, -1, 2**24, 2.0**53], np.float32)
@@ -234,7 +234,8 @@ def test_logarithms_of_subnormal_numbers(function):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_integers_round_once_to_reals(target):
-    """Not to fp64 first: near the middle of two numbers of f32, that gives the other one."""
+    """The conversion doesn't go through fp64: near the middle of two numbers of f32, that gives the
+    other one."""
     middles = (np.arange(1, 400, 2, np.int64) << 38) + (np.int64(1) << 62)
     numbers = np.concatenate([middles - 1, middles, middles + 1, -middles - 1, -middles + 1,
                               [2**53 + 1, 2**53 - 1, -2**53 - 1, 2**63 - 1, -2**63, 0]])

@@ -1,4 +1,4 @@
-"""Packages of which a byte was changed, and the checksum made right again."""
+"""Packages with a changed byte and a corrected checksum."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SOURCE = """kernel pk(q: [B, T, heads HQ, D], k: [B, S, heads H, D], v: [B, S, H
   a = attend(q, k, v) where j <= i;
   return a, lse(a);
 }"""
-# In a process of its own, which may die.
+# Loads and runs it in a separate process, which may die.
 RUN = """
 import sys
 import numpy as np
@@ -62,7 +62,7 @@ def test_sealed_again_it_runs(tmp_path: Path) -> None:
     ('"name":"DV"', '"name":"DW"'), ('"dtype":"f32"', '"dtype":"f16"'),
     ('"name":"q"', '"name":"x"'), ('"kernel":"pk"', '"kernel":"px"')))
 def test_signatures_are_of_their_parameters(tmp_path: Path, text: str, other: str) -> None:
-    """Callers are checked by the one, code runs by the other."""
+    """Callers are checked against the signature, and code runs with the parameters."""
     package = make_package(tmp_path)
     body = read_body(package)
     assert text.encode() in body

@@ -64,7 +64,7 @@ def test_loaded_programs_are_programs(program, package) -> None:
     inputs = make_inputs()
     again = pickle.loads(pickle.dumps(loaded))
     assert np.array_equal(again(*inputs), loaded(*inputs))
-    # By name, in other layouts, and what shapes follow.
+    # Calls by name, in other layouts, and the resulting shapes.
     names = [spec.name for spec in loaded.signature.inputs]
     assert np.array_equal(loaded(**dict(zip(names, inputs))), loaded(*inputs))
     odd = [np.asfortranarray(one) for one in inputs]
@@ -201,6 +201,6 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
 
 
 def test_loading_needs_no_time(package) -> None:
-    """A process that loads is up at once: nothing is compiled."""
+    """A process that loads is ready at once: nothing is compiled."""
     code = f"import nsacc; nsacc.load({str(package)!r})"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

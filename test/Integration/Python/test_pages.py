@@ -51,7 +51,7 @@ def test_pages(page, listed, schedule):
 
 
 def test_lists_of_any_width():
-    """Wider than what is sorted, so that unions alone take it."""
+    """Lists wider than sorted ones, so that only unions take them."""
     inputs = draw(16, 5000, keys=300)
     program = nsacc.compile(PAGED, dtype="f32", page=16, pages=5000)
     assert np.allclose(program(*inputs), attend(*inputs, 16), atol=1e-5)
@@ -63,7 +63,7 @@ def test_lists_of_any_width():
 @pytest.mark.parametrize("schedule", ["", "order=union", "order=query_major"])
 @pytest.mark.parametrize(("size", "read"), [(6, 7), (0, 0)])
 def test_tables_of_pages_end(size, read, schedule):
-    """What a tile reads once is asked for by the first pair that needs it."""
+    """Values that a tile reads once are needed by the first pair that uses them."""
     q, k, v, table, filled = draw(8, 3, keys=64)
     table[:] = [0, 5, 7]
     filled = np.full((3, size), 8, np.int32)
@@ -76,7 +76,7 @@ def test_tables_of_pages_end(size, read, schedule):
 
 @pytest.mark.parametrize("block", [32, 64, 96, 128])
 def test_tables_of_blocks_of_keys(block):
-    """Tiles of keys that lie within a block read its element once, whatever keys they have."""
+    """Tiles of keys that lie within a block read its element once, for any number of keys."""
     source = f"""kernel f(q: [B, T, HQ, D], k, v: [B, S, H, D], n: i32[B, P], w: f32[P])
         -> [B, T, HQ, D] {{
       return attend(q, k, v) score s + w[j floordiv {block}]
@@ -98,7 +98,7 @@ def test_tables_of_blocks_of_keys(block):
 @pytest.mark.parametrize(("page", "count"), [(1, 32768), (8, 4096), (16, 8192), (64, 512),
                                              (256, 128)])
 def test_few_queries_fill_a_product(page, count, group):
-    """Whatever pages and heads are, 64 rows or nearly so walk lists that are cut into parts."""
+    """For all pages and heads, 64 rows or nearly as many walk lists that are cut into parts."""
     program = nsacc.compile(PAGED, target="sm_90a", page=page, pages=count)
     text = program.ir("schedule", **{**SIZES, "S": page * count, "HQ": 4 * group, "P": count})
     # ptxas has no registers for 64 keys if the heads of a token don't divide 64 rows.

@@ -1,4 +1,4 @@
-"""How programs and processes end: exits while threads run, signals, forks, memory."""
+"""Ends of programs and processes: exits while threads run, signals, forks, memory."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_handlers_of_the_exit_may_run_programs():
 
 
 def test_an_interrupt_ends_a_run():
-    # Whoever runs the tests in the background may have had interrupts ignored,
+    # A shell that runs the tests in the background may have made them ignore interrupts,
     # and children inherit that.
     process = start("""
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -169,7 +169,7 @@ def test_multiprocessing(method, tmp_path):
 
 
 def test_memory_is_given_back():
-    """200 programs take no more than some of them do."""
+    """200 programs take no more memory than some of them."""
     out = finish(start("""
         def resident():
             with open('/proc/self/statm') as file:
@@ -184,7 +184,7 @@ def test_memory_is_given_back():
         use(40, 240)
         print(resident() - before)
     """), seconds=600)
-    # A program that is kept takes more than 300 KB.
+    # A kept program takes more than 300 KB.
     assert int(out) < 32 << 20
 
 
@@ -286,7 +286,7 @@ for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGXFSZ):
 
 
 def test_small_calls_wake_no_thread():
-    """They are done by the thread that calls, as soon as it is known that they are small."""
+    """The calling thread does runs that are known to be small."""
     out = finish(start("""
         import resource
         p, x = make(), tensors(2)

@@ -1,5 +1,5 @@
-"""Calls with tensors of torch alone, which take a way of their own through the extension, and what
-has to leave it."""
+"""Calls with only tensors of torch, which take a short path through the extension, and calls that
+can't take it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ def test_what_is_quick(flash, inputs, view):
     ids=["numpy", "f64", "sparse", "rank", "meta", "gradient", "none", "complex", "negated",
          "number", "size", "many-dims", "no-memory"])
 def test_what_is_not(flash, inputs, spoil):
-    """It is left alone, and the other way either computes it or says what is wrong."""
+    """The short path leaves it alone, and the long one either computes it or reports the
+    mistake."""
     q, k, v = inputs
     assert not is_quick(flash, spoil(q), k, v)
     assert not is_quick(flash, q, k)
@@ -119,7 +120,7 @@ def test_shapes_are_found_anew_where_they_change(flash):
 
 
 def test_rows_are_read_in_every_call():
-    """Of equal shapes, the lengths of rows may differ, and so do the results' shapes."""
+    """With equal shapes, the lengths of rows may differ, and so do the results' shapes."""
     rows, k = nsacc.compile(ROWS), torch.ones(12, 2, 8)
     for offsets, count in (([0, 4, 12], 3), ([0, 5, 12], 4), ([0, 12, 12], 3)):
         assert rows(k, torch.tensor(offsets, dtype=torch.int32)).shape[0] == count
@@ -128,7 +129,7 @@ def test_rows_are_read_in_every_call():
 
 
 def test_odd_sizes_are_told_once():
-    """A warning in every call would take each the long way."""
+    """A warning in every call would send each down the long path."""
     flash = nsacc.compile(EXAMPLES / "flash.nsa", dtype="f32")
     q, k = torch.randn(1, 7, 6, 8), torch.randn(1, 3, 6, 8)
     with warnings.catch_warnings(record=True) as told:
@@ -181,7 +182,7 @@ def test_threads_with_shapes_of_their_own(flash):
 
 
 def test_a_torch_without_the_exchange():
-    """DLPack's functions in C came with torch 2.10; without them calls take the other way."""
+    """DLPack's functions in C came with torch 2.10; without them calls take the long path."""
     code = f"""
 import torch
 torch.Tensor.__dlpack_c_exchange_api__ = None

@@ -1,5 +1,5 @@
-"""Calls with tensors of torch that are on a GPU, up to their launches: of a driver and a torch that
-are made up."""
+"""Calls with tensors of torch that are on a GPU, up to their launches, with a fake driver and a
+fake torch."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ for device in (0, 1, 0):
     assert (out.shape, out.dtype, out.device) == ((2, 70, 8, 64), "bfloat16", (2, device))
     assert (lse.shape, lse.dtype, lse.device) == ((2, 70, 8), "float32", (2, device))
 """)
-    # Of the attention, and of what looks after results that aren't finite.
+    # Launches of the attention, and of the exact program.
     assert [line.split()[1] for line in launches] == ["flash_attend_0", "flash_attend_1"] * 3
 
 
@@ -101,7 +101,8 @@ assert made == [((), 2.0, "float32", (2, 1)), ((), 7, "int32", (2, 1)),
 
 
 def test_the_current_stream_is_asked_for(run):
-    """In every call, as it changes; of the inputs' device."""
+    """The current stream is read in every call, as it changes; it is the stream of the inputs'
+    device."""
     run("""
 for device in (1, 0, 1):
     program(*make((2, device)))

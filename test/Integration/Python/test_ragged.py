@@ -1,4 +1,4 @@
-"""Packed rows: each one is what the formula makes of it alone."""
+"""Packed rows: each row equals the formula's result for it alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def packed_offsets(lengths, side):
 
 
 def rows(lengths, queries, tokens):
-    """Of each row: its slice of the queries, and its queries and keys as dense fp64 batches."""
+    """For each row: its slice of the queries, and its queries and keys as dense fp64 batches."""
     q_offsets, k_offsets = packed_offsets(lengths, 0), packed_offsets(lengths, 1)
     for b in range(len(lengths)):
         at = slice(q_offsets[b], q_offsets[b + 1])
@@ -158,7 +158,7 @@ def test_blocks_end_with_the_row(tail, how, length, stride, block):
     for at, q1, k1 in rows(lengths, (q,), (k,)):
         if not q1.size:
             continue
-        # What arithmetic gives of absent entries is -inf.
+        # Arithmetic with absent entries gives -inf.
         expected = np.full((1, *shown[at].shape), -np.inf)
         one = np.asarray(alone(q1.astype(np.float32), k1.astype(np.float32)))
         expected[..., :one.shape[-1]] = one

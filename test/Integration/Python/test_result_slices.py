@@ -1,6 +1,6 @@
-"""Outputs of attentions with programs of their own stand in memory in slices of batch rows and
-tokens (program=own, chunk=MiB): however much a chunk has, results are the same bits as of one
-slice. GPUs are in ../GPU/test_sliced_results.py."""
+"""Outputs of attentions with separate programs stand in memory in slices of batch rows and tokens
+(program=own, chunk=MiB): for any size of a chunk, results have the same bits as with one slice.
+GPUs are in ../GPU/test_sliced_results.py."""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ OUT = "[B, T, H, E]"
     (OUT, "g * cmp + slc", True),
     (OUT, "merge(cmp, slc)", True),
     (OUT, "slc", True),
-    # A list is a result, and so is elementwise code of it, behind the loop.
+    # A list is a result, and so is elementwise code with it, behind the loop.
     (f"(o: {OUT}, i: i32[B, T, H, 4])", "cmp + slc, indices(sel)", True),
     (f"(o: {OUT}, i: i32[B, T, H, 4], j: i32[B, T, H, 4])",
      "cmp + slc, indices(sel), 2 * indices(sel) + 1", True),
-    # Results of a whole call: log-sum-exps, and what no other attention is part of.
+    # Results of a whole call: log-sum-exps, and outputs that no other attention contributes to.
     (f"(o: {OUT}, l: f32[B, T, H])", "cmp + slc, lse(cmp)", False),
     (OUT, "g * cmp", False),
     # Pooling reads other tokens', and neighbours share a list.

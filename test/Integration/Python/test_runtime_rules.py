@@ -17,7 +17,7 @@ RNG = np.random.default_rng(0)
 
 
 def rejects(message, source, *args):
-    """Compiled and on the oracle; the latter's words are returned."""
+    """Runs it compiled and on the oracle; returns the oracle's message."""
     for target in ("cpu", "oracle"):
         with pytest.raises(ArgumentError) as error:
             program(source, target=target)(*args)
@@ -50,7 +50,7 @@ def test_ranks_are_those_declared():
 def test_query_heads_are_a_multiple_of_key_heads():
     q, k, v = qkv(RNG, 5, 7)
     rejects("query heads are not a multiple of", attend(), normal(RNG, 2, 5, 3, 8), k, v)
-    # Of torch, whose heads stand in front.
+    # Tensors of torch, with heads in front.
     rejects("declared so, as in [B, heads HQ, T, D]", attend(), normal(RNG, 1, 4, 10, 16),
             *(normal(RNG, 1, 2, 30, 16) for _ in range(2)))
 
@@ -110,7 +110,7 @@ def test_counts_are_within_top(count, bits):
     ("share tokens 4 by first share heads 2 by last", "prob(p)", 2),
     ("share tokens 3 share heads 2", "prob(p, heads=none)", 4)])
 def test_counts_of_all_who_share_are_within_top(share, importance, heads):
-    """One row speaks for all, but every row's count is looked at."""
+    """One row speaks for all, but every row's count is checked."""
     source = f"""kernel f({HEAD}, n: i32[B, T, {"H" if heads == 2 else "HQ"}]) -> [B, T, HQ, DV] {{
   p = attend(q, pool(k, 4));
   return attend(q, k, v) in topk({importance}, 2) count n {share};
@@ -145,7 +145,7 @@ def test_merges_of_one_attention_are_that_attention():
 
 
 def test_weights_too_small_for_f16_are_zero():
-    """Where values are f16, what docs/Numerics.md says: infinite or NaN, never a number."""
+    """Where values are f16, the rule of docs/Numerics.md: infinite or NaN, never a number."""
     q, k = np.zeros((1, 1, 1, 2), np.float16), np.zeros((1, 2, 1, 2), np.float16)
     v = np.array([1, np.inf], np.float16).reshape(1, 2, 1, 1)
     for score in ("-20.0 * j", "-10.0 * j"):
@@ -241,7 +241,7 @@ def test_reals_may_be_divided_by_zero():
 @pytest.mark.parametrize("operator", ["floordiv", "ceildiv", "mod"])
 @pytest.mark.parametrize("divisor", ["(0 * n)", "(n - n)", "z"])
 def test_no_division_of_integers_by_zero(operator, divisor, target):
-    """Whatever is known about the divisor when compiling: a zero takes no division away."""
+    """A zero never removes a division, whatever is known about the divisor when compiling."""
     n, z = np.arange(1, 6, dtype=np.int32), np.zeros(5, dtype=np.int32)
     source = f"kernel f(n, z: i32[N]) -> i32[N] {{ return n {operator} {divisor}; }}"
     with pytest.raises(ArgumentError, match="is divided by zero"):
@@ -308,7 +308,7 @@ POOLED = """kernel f(q: f32[B, T, H, D], k: f32[B, S, H, D], kc: f32[B, N, H, D]
 @pytest.mark.parametrize("tokens, entries", [(0, 3), (16, 17), (60, 65), (64, 65), (256, 129)])
 def test_entries_that_share_no_token_with_a_block_need_no_value(importance, scores, tokens,
                                                                 entries):
-    """Wherever tiles of entries end: the oracle and the compiled program agree."""
+    """The oracle and the compiled program agree for all ends of tiles of entries."""
     inputs = (normal(RNG, 1, 3, 2, 4), normal(RNG, 1, tokens, 2, 4),
               normal(RNG, 1, entries, 2, 4), np.ones(tokens, np.float32))
     source = POOLED.format(results="", values="", importance=importance, scores=scores)

@@ -1,4 +1,4 @@
-"""Schedules of single ops: what comes of them is right, and what can't be is said at compile()."""
+"""Schedules of single ops: results are right, and impossible ones are errors of compile()."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ kernel rows(q: [ragged T, HQ, D], k: [ragged T, H, D]) -> [ragged T, HQ, D] {
 
 
 def test_columns_of_ragged_rows_stay_in_their_readers_programs():
-    """Nothing says how long the longest row is where a program's memory is set aside."""
+    """The longest row isn't known where a program's memory is allocated."""
     rng = np.random.default_rng(3)
     q, k = (rng.standard_normal((8, heads, 16), dtype=np.float32) for heads in (4, 2))
     offsets = np.array([0, 5, 5, 8], np.int32)
@@ -217,7 +217,7 @@ def check(program: str, dims: str, schedule: str, seed: int = 0) -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-# Gates that cancel each other, of branches that see the same keys: halves of one tell.
+# Gates that cancel each other, of branches that see the same keys: rounding one to halves shows.
 @pytest.mark.parametrize("schedule", ["swa: program=own; cmp: program=own", "program=own", ""])
 @pytest.mark.parametrize("seed", [0, 9, 10])
 def test_programs_of_their_own_are_as_exact_as_checked(seed, schedule):

@@ -10,7 +10,7 @@ import nsacc
 from harness import compile_for, normal, program
 
 BLOCK, TOP, GROUP = 16, 4, 3
-# Of the CPU; none stands for the oracle.
+# Schedules for the CPU; None stands for the oracle.
 SCHEDULES = [None, "", "order=union,tokens=3", "order=union,tokens=16", "order=query_major",
              "order=block_major", "order=key_major"]
 HEADS = {"H": 2, "HQ": 2 * GROUP, "1": 1}
@@ -34,7 +34,7 @@ def attend(q, k, v, chosen):
 
 
 class Padded:
-    """Lists of TOP indices, of which `count` are there; the others hold what is no block."""
+    """Lists of TOP indices; only the first `count` are valid, the others are no blocks."""
 
     def __init__(self, rng, tokens, keys, heads, group):
         self.group = group
@@ -58,7 +58,7 @@ class Packed:
         sizes = rng.integers(0, TOP + 1, (-(-tokens // group), heads))
         self.ptr = np.concatenate([np.zeros((1, heads)), np.cumsum(sizes, 0)]).astype(np.int32)
         self.ptr += rng.integers(0, 3, heads).astype(np.int32)
-        # Entries that belong to no list hold what is no block.
+        # Entries that belong to no list aren't blocks.
         self.col = np.full((self.ptr.max() + 2, heads), -77, np.int64)
         for head in range(heads):
             first, last = self.ptr[0, head], self.ptr[-1, head]
@@ -258,7 +258,7 @@ def test_number_of_offsets(offsets, target):
 
 @pytest.mark.parametrize("order", ["order=union,tokens=16", "order=block_major"])
 def test_heads_first(order):
-    """CSR as sparse tensors of PyTorch have it: a matrix for each batch row and head."""
+    """CSR as in sparse tensors of PyTorch: a matrix for each batch row and head."""
     run = program(f"""kernel f(q: [B, heads HQ, T, D], k, v: [B, heads H, S, D], col: i64[B, H, N],
     ptr: i32[B, H, P]) -> [B, HQ, T, D]
 {{

@@ -48,7 +48,7 @@ def draw(rng, tokens, keys, heads, group, kind):
             rng.integers(-1, blocks, (-(-tokens // (group or 1)), count, TOP)).astype(np.int32))
 
 
-# Of the CPU; none stands for the oracle.
+# Schedules for the CPU; None stands for the oracle.
 SCHEDULES = [None, "", "order=union,tokens=3", "order=union,tokens=16", "order=query_major",
              "order=block_major", "order=key_major"]
 
@@ -84,7 +84,7 @@ def test_ragged_rows(group, heads, schedule):
 
 @pytest.mark.parametrize("schedule", ["", "keys=64", "keys=17", "order=block_major, keys=64"])
 def test_many_indices_of_few_channels(schedule):
-    """As many tokens as keep accumulators near are more than have room for their lists."""
+    """Accumulators in the cache would allow more tokens than there is room for their lists."""
     source = """kernel f(q: [B, T, H, D], k, v: [B, S, H, D], idx: i32[B, T, H, 256])
     -> [B, T, H, D] { return attend(q, k, v) in selection(idx, 16); }"""
     rng = np.random.default_rng(1)

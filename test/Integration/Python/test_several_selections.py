@@ -52,7 +52,7 @@ def test_compiles(widths, group, result, is_swapped, target, tmp_path):
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("is_swapped", [False, True])
 def test_tiles_fit_the_widest(target, is_swapped, tmp_path):
-    """Tiles given for one are those of all; those that aren't given fill a product."""
+    """Tiles given for one selection hold for all; other tiles fill a product."""
     path = write(tmp_path, (16, 512), "merge", is_swapped)
     arguments = ("compile", path, "--target", target, "--dims", SIZES.format(8), "-o", "-")
     for given, tokens in ((), "16"), (("--schedule", "tokens=32"), "32"):

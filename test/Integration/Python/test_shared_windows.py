@@ -11,7 +11,7 @@ import pytest
 
 import nsacc
 
-# Where nothing can be carried, a warning says so.
+# A warning says so if no window can be carried.
 pytestmark = pytest.mark.filterwarnings("ignore:.*'halo=carry'")
 # Length and stride of windows, and the block: a window shared, several, and none; more than a block
 # has strides; columns of a tile that aren't neighbours.
@@ -80,7 +80,7 @@ def test_memory_tokens_belong_to_no_block() -> None:
     np.testing.assert_array_equal(found[0], np.asarray(expected))
 
 
-# Windows that begin before token 0 are the first block's, and no block's in front of it.
+# Windows that begin before token 0 belong to the first block, and to no block in front of it.
 @pytest.mark.parametrize("schedule", ["", "halo=carry", "halo=recompute", "method=threshold"])
 @pytest.mark.parametrize("keys", [
     "pool(k, 8, 4, tail=zeros_left)", "pooled(kc, 8, 4, offset=-4, of=S)",

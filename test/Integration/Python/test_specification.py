@@ -1,7 +1,7 @@
-"""The oracle against a second reader of docs/spec.md, on random programs.
+"""The oracle against a second implementation of docs/spec.md, on random programs.
 
-`nsacc-differential --emit` writes programs with inputs; specification/ evaluates them. Rows whose
-selection hangs on a rounding of fp64 are left out where the two differ.
+`nsacc-differential --emit` writes programs with inputs; specification/ evaluates them. Rows where a
+rounding of fp64 decides the selection are left out if the two differ.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def load_inputs(folder: Path) -> list[np.ndarray]:
 
 
 def differing_rows(found: np.ndarray, expected: np.ndarray, rows: tuple[int, ...]) -> np.ndarray:
-    """By query row, or for the whole result where it has none."""
+    """Differences by query row, or for the whole result if it has no query rows."""
     found, expected = (np.asarray(x, np.float64).reshape(*rows, -1) for x in (found, expected))
     finite = np.isfinite(found) & np.isfinite(expected)
     same = (found == expected) | (np.isnan(found) & np.isnan(expected))
@@ -67,7 +67,7 @@ def compare(found, expected, close: list[np.ndarray] | None, batch_shape: tuple[
 
 
 def check_run(program: nsacc.Program, reader: Reader, inputs: list[np.ndarray]) -> str:
-    """What differs, or nothing."""
+    """A text about the difference, or an empty one."""
     try:
         expected, close = reader.run_with_close(*inputs)
     except ProgramError as error:

@@ -1,4 +1,4 @@
-"""Keys split over programs whose states are merged: the same result for any number of parts."""
+"""Keys split over programs, with merged states: the same result for any number of parts."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ HEADS = [(128, 1, 96), (71, 1, 130), (48, 2, 400), (150, 2, 256)]
                                       "splits=2; *.merge: tokens=2, heads=50",
                                       "splits=2; *.merge: heads=auto"])
 def test_many_heads_of_wide_rows(schedule, heads):
-    """Programs that merge share the heads of a key head; each finds what is its heads'."""
+    """Programs that merge share the heads of a key head; each finds its heads' states."""
     query_heads, key_heads, channels = heads
     source = ("kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV], g: [B, T, HQ], "
               "w: [HQ, DV]) -> (out: [B, T, HQ, DV], lse: f32[B, T, HQ]) "
@@ -125,7 +125,7 @@ def test_selections_of_many_heads(schedule, heads, lists):
     "near: splits=2; far: order=key_major, splits=3",
     "chosen: order=key_major; splits=5"])
 def test_beside_others(schedule):
-    """States that a program merges beside attentions of its own, pooled keys and selections."""
+    """States that a program merges beside its attentions, pooled keys and selections."""
     source = (f"kernel f{DENSE} -> [B, T, HQ, DV] {{"
               " near = attend(q, k, v) where 0 <= i - j < 9;"
               " far = attend(q, pool(k, 4), pool(v, 4)) where end(j) <= i;"
@@ -166,7 +166,7 @@ def test_lists_of_blocks(result, schedule):
     ("order=query_major, splits=2", "aren't split"),
     ("order=union, splits=2, tokens=8; *.exact: tokens=4", "has other lists")])
 def test_lists_that_are_not_split(schedule, message):
-    """Lists of other tiles would be cut elsewhere than those whose rows are repaired."""
+    """Lists of other tiles would be cut elsewhere than the lists of repaired rows."""
     source = ("kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV], "
               "idx: i32[B, T, H, 6]) -> [B, T, HQ, DV] "
               "{ a = attend(q, k, v) in selection(idx, 8) where j <= i; return a; }")

@@ -1,4 +1,4 @@
-"""Dimensions that tables alone have are sizes of a run, for which nothing is compiled again."""
+"""Dimensions that only tables have are sizes of a run, and change without another compilation."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_tiles_need_all_others(missing):
 
 @pytest.mark.parametrize("queries, keys", [("1", "S"), ("T", "60"), ("17", "60")])
 def test_constant_numbers_of_tokens(queries, keys):
-    """The heads behind them have names, whose sizes the tensors tell."""
+    """The heads behind them have names; tensors give their sizes."""
     source = (f"kernel f(q: [B, {queries}, HQ, D], k: [B, {keys}, H, D], v: [B, {keys}, H, DV],"
               f" g: f32[B, {queries}, HQ]) -> [B, {queries}, HQ, DV]"
               " { return g * attend(q, k, v) where j <= i; }")
@@ -60,7 +60,7 @@ def test_constant_numbers_of_tokens(queries, keys):
 
 @pytest.mark.parametrize("scores", ["x", "x * 2.0 - 1.0", "max(x, y)", "x * g"])
 def test_scores_of_blocks_have_as_many_as_keys_ask_for(scores):
-    """Also those that are computed of inputs: a cache grows, and nothing is compiled again."""
+    """Sizes computed from inputs, too: a cache grows, and nothing is compiled again."""
     source = ("kernel f(q: [B, T, HQ, D], k, v: [B, S, H, D], x, y: f32[B, T, H, N],"
               " g: f32[B, T, H]) -> [B, T, HQ, D] {"
               f" sel = topk(blocks({scores}, 8, map=identity, of=S), 3)"
@@ -81,7 +81,7 @@ def test_scores_of_blocks_have_as_many_as_keys_ask_for(scores):
 
 
 def test_a_number_of_blocks_may_be_that_of_channels():
-    """Code depends on the channels, whatever else their dimension counts."""
+    """Code depends on the channels, also if their dimension counts something else, too."""
     source = ("kernel f(q: [B, T, H, D], k, v: [B, S, H, D], x: f32[B, T, H, D]) -> [B, T, H, D] "
               "{ sel = topk(blocks(x * 2.0, 8, map=identity, of=S), 3) keep last 1;"
               " return attend(q, k, v) in sel where j <= i; }")

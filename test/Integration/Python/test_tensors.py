@@ -1,4 +1,4 @@
-"""Which tensors go in, and what kind comes out."""
+"""Kinds of tensors as inputs, and the kinds of their results."""
 
 from __future__ import annotations
 
@@ -288,7 +288,7 @@ def test_layouts_and_dtypes_of_torch(twice_f32, values):
 
 
 def test_masks_of_bytes_say_what_to_pass():
-    """Masks come as bytes from many libraries; which bytes are true is the caller's to say."""
+    """Masks are bytes in many libraries; the caller has to say which bytes are true."""
     masked = nsacc.compile("kernel f(q: f32[B, T, H, D], m: bool[B, T]) -> f32[B, T, H, D] "
                            "{ return attend(q, q, q) where m[b, j]; }")
     q, m = np.ones((1, 3, 2, 4), np.float32), np.ones((1, 3), np.uint8)

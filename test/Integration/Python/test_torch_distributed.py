@@ -1,4 +1,4 @@
-"""Calls with DTensors: parts of batch and heads, where the compiler says that they are apart."""
+"""Calls with DTensors: parts of batch and heads, if the compiler finds them independent."""
 
 from __future__ import annotations
 

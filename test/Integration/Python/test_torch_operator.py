@@ -203,7 +203,7 @@ def test_other_programs_are_compiled_once(source, make):
 
 
 def test_sizes_that_only_rows_tell():
-    """The pooled keys of packed rows are as many as their lengths make."""
+    """The number of pooled keys of packed rows depends on the rows' lengths."""
     program = compile("""kernel rows(k: [ragged S, H, D]) -> [ragged N, H, D] {
   return pool(k, 4, 4); }""")
     compiled = torch.compile(lambda k, offsets: program(k, offsets), fullgraph=True, dynamic=True,
@@ -278,7 +278,7 @@ assert torch.equal(module(*inputs), expected)"""
 
 
 def test_exported_programs_without_their_operator(flash, tmp_path):
-    """Torch says that something isn't registered, not what it is."""
+    """Torch says that something isn't registered, but not its name."""
     module = torch.nn.Module()
     module.forward = lambda q, k, v: flash(q, k, v).out
     torch.export.save(torch.export.export(module, make_inputs(1, 3, 3, 2, 2)),
@@ -301,7 +301,7 @@ torch.export.load({str(tmp_path / "module.pt2")!r})"""
         if imported == "nsacc.torch":
             assert re.search(words, done.stdout) and re.search(words, done.stderr)
         else:
-            # All that nothing of nsacc can be said with.
+            # Calls that get no message of nsacc.
             assert f"torch.ops.nsacc.{name}" in done.stderr
 
 
@@ -313,7 +313,7 @@ def test_fake_tensors(flash):
             flash(*fakes[:2], fakes[2].double())
 
 
-# -- What is refused --------------------------------------------------------------------------
+# -- Refusals ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("call", ["op", "overload", "program"])
@@ -370,7 +370,7 @@ def test_mistakes_under_the_compiler(flash):
             torch._dynamo.reset()
             whole = torch.compile(lambda q, k, v: flash(q, k, v).out, fullgraph=True,
                                   dynamic=dynamic, backend="eager")
-            # Behind our words, torch shows where they come from.
+            # Behind our message, torch shows its place.
             with pytest.raises(ArgumentError, match=f"^{words}.*(\n\nfrom user code:|$)"):
                 whole(*inputs)
             parts = torch.compile(lambda q, k, v: flash(q, k, v).out, dynamic=dynamic)
@@ -393,7 +393,7 @@ def test_wrong_names_under_the_compiler(flash, call, dynamic):
         (lambda q, k, v: flash.run([q, k, v], thread=1), "did you mean 'threads'")]
     for mistake, message in mistakes:
         compiled = torch.compile(mistake, fullgraph=True, dynamic=dynamic, backend="eager")
-        # A TypeError, as of run's options, is torch's own there.
+        # A TypeError, as for run's options, is torch's there.
         error = torch._dynamo.exc.Unsupported if "thread" in message else ArgumentError
         with pytest.raises(error, match=message):
             compiled(q, k, v)

@@ -123,7 +123,7 @@ def test_compiled_models_have_no_breaks():
         torch.testing.assert_close(logits, expected[:, :tokens])
 
 
-# -- What is refused --------------------------------------------------------------------------
+# -- Refusals ---------------------------------------------------------------------------------
 
 
 def test_masks_that_the_program_lacks():
@@ -174,7 +174,7 @@ def test_arguments_that_results_depend_on():
 
 @pytest.mark.parametrize("dynamic", [None, True])
 def test_refusals_under_the_compiler(dynamic):
-    """Their words stand in torch's error."""
+    """Their message stands in torch's error."""
     ids = make_ids(2, 9)
 
     def refuse(model, message, **more):
@@ -196,7 +196,7 @@ def test_refusals_under_the_compiler(dynamic):
 
 @pytest.mark.parametrize("source", ["pading", "padding_mask"])
 def test_misspelled_sources(source):
-    """They are what a model may pass, so that calls find them."""
+    """A model may pass them, so calls find the mistake."""
     model, ids = make_model(), make_ids(2, 5)
     use(model, "nsacc_test", PADDED, inputs={"m": source, "z": "scaling"})
     mask = torch.ones_like(ids)
@@ -267,12 +267,12 @@ def test_registrations(monkeypatch):
     with pytest.raises(ArgumentError, match=r"is 4\.57\.1, expected 5\.17 or later: pip install"):
         register()
     monkeypatch.undo()
-    # Of equal heads, only the caller knows which dimension they are.
+    # With as many heads as tokens, only the caller knows which dimension is heads.
     alike = """kernel alike(q, k, v: [B, M, N, D]) -> [B, M, N, D] { return attend(q, k, v); }"""
     with pytest.raises(ArgumentError, match="pass heads_first=False or True"):
         register(alike)
     register(alike, heads_first=False)
-    # What a model would take for the attention's result.
+    # A model would take this for the attention's result.
     for result in ("f32[B, T, HQ]", "[B, T, HQ, D]"):
         text = TOKENS_FIRST.replace("-> [B, T, HQ, DV]", f"-> {result}")
         text = text.replace("return attend(q, k, v) where j <= i;", {

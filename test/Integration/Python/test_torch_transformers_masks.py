@@ -1,4 +1,4 @@
-"""Layers of models of transformers, and programs whose masks are theirs or aren't."""
+"""Layers of models of transformers, and programs with their masks or other masks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def no_gradients():
 
 
 def make(kind: str, window: int = 4):
-    """A model of two layers: Qwen's, whose second one may have a window, or an encoder's."""
+    """A model of two layers: Qwen's, with a window in the second one or not, or an encoder's."""
     torch.manual_seed(3)
     if kind.startswith("bidirectional"):
         config = transformers.ModernBertConfig(
@@ -80,7 +80,7 @@ def test_one_program_for_all_layers(kind):
                                                 ("bidirectional", FULL, AROUND)])
 @pytest.mark.parametrize("set_by", ["the model", "the program"])
 def test_a_program_for_each_kind_of_layer(kind, full, window, set_by):
-    """Parameters of other names are the program's own."""
+    """Parameters with other names belong to the program."""
     model = make(f"{kind}_window")
     expected = run(model)
     within = (compile_for(window) if set_by == "the model" else
@@ -104,7 +104,7 @@ def test_a_program_for_each_kind_of_layer(kind, full, window, set_by):
 def test_masks_that_differ(text, kind, found):
     with pytest.raises(ArgumentError, match=found):
         run(use(make(kind), compile_for(text)))
-    # Someone may mean it.
+    # It may be intended.
     run(use(make(kind), compile_for(text), own=["mask"]))
 
 
@@ -152,7 +152,7 @@ def test_windows_as_inputs():
 
 
 def test_decoders_that_were_made_bidirectional():
-    """Their modules say that they are causal, their configuration that they aren't."""
+    """Their modules say that they are causal, but their configuration says that they aren't."""
     model = make("causal")
     model.config.is_causal = False
     expected = run(model)
@@ -162,7 +162,7 @@ def test_decoders_that_were_made_bidirectional():
 
 
 def test_long_windows():
-    """Their edges are looked at without as many queries as keys."""
+    """Their edges are tested with fewer queries than keys."""
     model = make("causal_window", window=5000)
     expected = run(model)
     torch.testing.assert_close(run(use(model, compile_for(WINDOW))), expected)

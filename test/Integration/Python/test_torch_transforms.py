@@ -1,5 +1,5 @@
-"""What of torch watches or transforms calls: gradients, dispatch modes and tracers, called as a
-program and as an operator."""
+"""Parts of torch that watch or transform calls: gradients, dispatch modes and tracers, with calls
+of a program and of an operator."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ FORWARD = {
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("transform", FORWARD)
 def test_forward_gradients_are_refused(flash, inputs, transform, call):
-    """They were zeros, or None."""
+    """They used to be zeros, or None."""
     q, k, v = inputs
     function = get_call(flash, call)
     with pytest.raises(ArgumentError, match="forward-mode gradients|no torch.vmap"):
@@ -103,7 +103,7 @@ def test_what_the_error_says_works(flash, inputs, call):
 
 @pytest.mark.parametrize("call", ["program", "op"])
 def test_constants_under_transforms(flash, inputs, call):
-    """Nothing is to be known of gradients of what doesn't have any."""
+    """Tensors without gradients need no test of gradients."""
     function, expected, x = get_call(flash, call), flash(*inputs).out, torch.tensor(3.0)
     scale = lambda x: function(*inputs).out * x  # noqa: E731
     result, tangent = torch.func.jvp(scale, (x,), (torch.tensor(2.0),))
@@ -134,7 +134,7 @@ def test_forward_gradients_under_the_compiler(flash, inputs, transform, call):
 
 @pytest.mark.parametrize("call", ["program", "op"])
 def test_gradients_under_the_compiler(flash, inputs, call):
-    """Of torch.func, whose wrappers the operator's own inputs don't show."""
+    """Gradients of torch.func: the operator's inputs don't show its wrappers."""
     q, k, v = inputs
     function = get_call(flash, call)
     compiled = torch.compile(
@@ -174,7 +174,7 @@ def test_dispatch_modes_see_an_operator(flash, inputs, call):
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
 def test_graphs_of_make_fx(flash, inputs, call, mode):
-    """It recorded the results' allocation alone, whose memory is never written."""
+    """It used to record only the allocation of results, with memory that is never written."""
     function = get_call(flash, call)
     graph = make_fx(lambda *inputs: function(*inputs)[0], tracing_mode=mode)(*inputs)
     others = tuple(2 * one for one in inputs)
@@ -228,7 +228,7 @@ def test_numbers_under_modes():
     with Recorder() as seen:
         assert torch.equal(program(x, 3, c=0.5), 3 * x + 0.5)
     assert seen.names[0].startswith("nsacc.scaled")
-    # Arrays of others are none of torch's business.
+    # Arrays of other libraries don't concern torch.
     with Recorder() as seen:
         assert isinstance(program(np.ones(3, np.float32), 3, 0.5), np.ndarray)
     assert seen.names == []
@@ -251,7 +251,7 @@ def test_traces_of_jit_are_alike(flash, inputs, call):
     function = get_call(program, call)
     with warnings.catch_warnings():
         warnings.simplefilter("error", torch.jit.TracerWarning)
-        # It compares two traces, of which the first one isn't another than the second.
+        # It compares two traces, which have to be equal.
         traced = torch.jit.trace(lambda *inputs: function(*inputs)[0], inputs)
     assert "aten::size" not in str(traced.graph)
 
@@ -272,7 +272,7 @@ def test_compiled_runs_with_options(flash, inputs):
 
 
 def test_a_program_that_meets_modes_first():
-    """What is looked up once is looked up within a mode, too."""
+    """The one-time look-up also happens within a mode."""
     code = f"""
 import torch, nsacc
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -283,7 +283,7 @@ assert torch.equal(graph(3 * x), program(3 * x, 2, 1.0)), graph.code"""
     assert done.returncode == 0, done.stderr
 
 
-# -- What is no tensor of torch ---------------------------------------------------------------
+# -- Objects that are no tensors --------------------------------------------------------------
 
 
 def test_arrays_of_other_libraries(flash, inputs):

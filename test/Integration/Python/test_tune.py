@@ -1,4 +1,4 @@
-"""Program.tune: what it finds, keeps and refuses."""
+"""Program.tune: its results, stored schedules and refusals."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_finds_and_keeps(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inputs = [np.random.default_rng(0).standard_normal((1, 200, heads, 16)).astype(np.float32)
               for heads in (4, 2)]
     np.testing.assert_allclose(tuning.program(*inputs), program(*inputs), atol=1e-5)
-    # Another program of the same text takes what was found, unless it is told not to.
+    # Another program with the same text takes the tuned schedule, unless tuning is off.
     monkeypatch.setenv("NSACC_TUNE", "replay")
     text = nsacc.compile(PROGRAM).ir("schedule", **SIZES)
     assert ("tuned" in text) == bool(tuning.schedule)
@@ -56,8 +56,7 @@ def test_finds_and_keeps(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("budget", [0.001, 0.7, 2])
 def test_keeps_no_choice_that_few_others_were_compared_with(budget: float) -> None:
-    """However far the search comes in the time, what wasn't found faster isn't kept as if all
-    others were slower."""
+    """A search that ran out of time keeps nothing if no candidate was faster."""
     tuning = nsacc.compile(PROGRAM).tune(SIZES, budget=budget)
     assert tuning.kept == (tuning.schedule != "" or tuning.ending != "the time was over")
 
@@ -177,8 +176,8 @@ except KeyboardInterrupt:
 
 
 def interrupt(tune: str, threads: int) -> float:
-    """How long it takes; in a process of its own: those that run tests side by side ignore the
-    signal."""
+    """The time that it takes, in a separate process: test processes that run side by side ignore
+    the signal."""
     done = subprocess.run([sys.executable, "-c", INTERRUPTED.format(tune=tune)], check=True,
                           timeout=180, text=True, stdout=subprocess.PIPE,
                           env={**os.environ, "NSACC_THREADS": str(threads), "NSACC_CACHE": "off"})
@@ -195,7 +194,8 @@ def test_interrupts_end_it() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_interrupts_end_compiling(threads: int) -> None:
-    """Of many candidates, which took what was left of the time."""
+    """An interrupt ends the compiling of many candidates, which used to take the rest of the
+    time."""
     sizes = {"B": 1, "T": 512, "S": 512, "HQ": 8, "H": 2, "D": 64, "DV": 64}
     # Candidates that are being compiled are waited for.
     assert interrupt(f"""program = nsacc.compile({str(EXAMPLES / "nsa.nsa")!r}, dtype="f32")

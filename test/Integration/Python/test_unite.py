@@ -65,7 +65,7 @@ def unite(folder, lists: np.ndarray, rows: int, below: int, count: int, first=0,
 
 
 def check(found, lists: list[np.ndarray], below: int):
-    """Of rows with these lists."""
+    """Unions of rows with these lists."""
     blocks, members, number = found
     sets: dict[int, set[int]] = {}
     for row, entries in enumerate(lists):
@@ -91,7 +91,7 @@ def test_unions_are_sets(tmp_path, count, width, below):
 
 @pytest.mark.parametrize("heads, every, step, first", [(1, 8, 8, 3), (3, 1, 1, 2), (2, 4, 2, 6)])
 def test_rows_find_their_lists(tmp_path, heads, every, step, first):
-    """Tokens that share a list, heads with lists of their own, and tokens behind the last list."""
+    """Tokens that share a list, heads with separate lists, and tokens behind the last list."""
     lists = np.random.default_rng(heads).integers(-1, 40, (4, heads, 9)).astype(np.int32)
     count = 6 * heads
     rows = []

@@ -1,7 +1,7 @@
 """Every kind of value (docs/spec.md, 2.5) in every place that takes one.
 
 It either runs, with the oracle's and the compiled program's results agreeing, or it is an error in
-the program's own words. It never ends the process.
+the program's words. It never ends the process.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def find_result(tmp_path: Path, expression: str) -> str | None:
     raise AssertionError(f"{expression} has no type")
 
 
-# What runs of these values say is wrong: doubled indices and counts leave their range, and an
+# Errors of runs with these values: doubled indices and counts leave their range, and an
 # index of a table or the number of scores handed in its dimension.
 FAULTS = {
     "count": {"computed", "sum"},

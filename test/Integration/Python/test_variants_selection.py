@@ -210,7 +210,7 @@ def test_neighbours_share_a_selection(n, by):
         expected[:, rows] = choose(shared, OWN[[position]], 3, last=1)
     compiled = selecting(f"sel = topk(prob(gist), top) keep last 1 share tokens {n}"
                          f"{f' by {by}' if by else ''};")
-    # The rows that share see only the selected blocks' past, as any row does.
+    # Rows that share a selection see only earlier keys of its blocks, as any row does.
     check(compiled, args, expected)
 
 
@@ -318,7 +318,7 @@ def test_an_importance_of_blocks_shorter_than_the_stride(length, stride, block, 
 @pytest.mark.parametrize("weight", ("select(s > 0.5, s, -inf)", "log(relu(s))",
                                     "select(h == 1, -inf, 1.0)", "select(s > 0.5, 1.0, -inf)"))
 def test_weights_of_minus_infinity_are_absent(heads, weight):
-    """Heads reduce over what is present, whatever made the rest absent."""
+    """Heads reduce over the present entries, for any cause of absence."""
     args = arguments(seed=5)
     compiled = {target: program(f"""
 kernel f<top = 3>({HEAD}) -> (importance: f32[B, T, H, N], idx: i32[B, T, H, top]) {{

@@ -1,7 +1,7 @@
-"""Selections of hundreds to 2048 blocks a row, whose candidates a threshold finds.
+"""Selections of hundreds to 2048 blocks a row, found by a threshold.
 
 Scores are small integers, or handed in: each target computes the same, and ties are exact. The
-compiled code is the CPU's, whose tile programs are those of GPUs.
+compiled code is the CPU's, with the tile programs of GPUs.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def run(*command: str | Path, cwd: Path | None = None, **environment: str) -> st
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With the tag of the systems that it runs on, which auditwheel refuses where that isn't so."""
+    """The wheel with the tag of the systems that it runs on; auditwheel refuses a wrong tag."""
     folder = tmp_path_factory.mktemp("wheel")
     run(sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps",
         "--wheel-dir", folder, ROOT)

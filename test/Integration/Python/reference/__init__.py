@@ -1,5 +1,5 @@
 """Attention methods as their papers define them, in float64 NumPy over whole arrays.
 
-A second opinion beside the oracle: it shares neither code nor structure with it. Queries are
+They are independent of the oracle, and share neither code nor structure with it. Queries are
 [B, T, HQ, D], keys and values [B, S, H, D] and [B, S, H, DV]; the queries are the last T positions.
 """

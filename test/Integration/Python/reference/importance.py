@@ -49,8 +49,8 @@ def choose(p: ma.MaskedArray, own: np.ndarray, top: int, *, allowed=None, count=
            width: int | None = None, **forced) -> np.ndarray:
     """Block indices [B, T, heads, width] of an importance [B, heads, T, blocks].
 
-    `own` [T] are the queries' blocks, `allowed` [T, blocks] what `where` leaves, `count` [B, T,
-    heads] how many each row may have.
+    `own` [T] are the queries' blocks, `allowed` [T, blocks] the blocks that `where` allows, `count`
+    [B, T, heads] the number that each row may have.
     """
     batch, heads, queries, blocks = p.shape
     values, present = p.filled(-np.inf), ~ma.getmaskarray(p)

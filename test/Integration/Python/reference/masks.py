@@ -69,7 +69,7 @@ def draft_tree(q, k, v, tree):
 
 
 def block_mask(idx: np.ndarray, block: int, tokens: int) -> np.ndarray:
-    """Which tokens the block indices [B, T, H, K] name: [B, H, T, S]."""
+    """The tokens that the block indices [B, T, H, K] name: [B, H, T, S]."""
     of_token = np.arange(tokens) // block
     return (idx[..., None] == of_token).any(axis=-2).transpose(0, 2, 1, 3)
 

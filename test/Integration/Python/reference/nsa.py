@@ -25,8 +25,8 @@ def nsa(q, k, v, g_cmp, g_slc, g_swa, *, block=64, top=16, length=32, stride=16,
         w_k="mean", w_v="mean", own_token=False) -> Nsa:
     """Equations 5 to 12, with one block always first and two always last (section 3.3.2).
 
-    The paper's queries see a window that ends with their own token; published programs differ.
-    `own_token` says so, without it a window has to end before the query.
+    The paper's queries see a window that ends with their token; published programs differ.
+    `own_token` chooses this; without it a window has to end before the query.
     """
     tokens, queries = k.shape[1], q.shape[1]
     i = positions(tokens, queries)

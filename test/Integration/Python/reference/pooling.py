@@ -29,7 +29,7 @@ def pool(x: np.ndarray, length: int, stride: int | None = None, tail: str | None
 
 
 def missing(tokens: int, length: int, stride: int) -> int:
-    """How many zeros on the right complete the windows that cover every token."""
+    """Number of zeros on the right that complete the windows, so that they cover every token."""
     end = length
     while end < tokens:
         end += stride

@@ -29,7 +29,7 @@ def topk(importance, present, own: int, top: int, *, first: int = 0, last: int =
          plus: bool = False, kept=None) -> list[int]:
     """The chosen blocks of one row, ascending: forced ones, then by importance.
 
-    `own` is the query's block; `last` counts it as 1. `kept` says which blocks may be chosen at
+    `own` is the query's block; `last` counts it as 1. `kept` marks the blocks that may be chosen at
     all, forced or not.
     """
     blocks = len(importance)

@@ -15,8 +15,8 @@ from .tensors import Batch, Dim, Tensor
 
 @dataclass
 class Selection:
-    """By batch row: whether block n is selected, [T, heads, blocks], or for so many tokens each;
-    and in which queries rounding may choose another one."""
+    """For each batch row: whether block n is selected, [T, heads, blocks], or for so many tokens
+    each; and the queries where rounding may choose another block."""
     chosen: list[np.ndarray]
     close: list[np.ndarray]
     block: int
@@ -38,14 +38,14 @@ class Attention:
     clauses: dict[str, Any]
     output: Tensor | None = None
     lse: Tensor | None = None
-    # By batch row, [T, HQ]: the largest score, and what Σ exp(s' - most) divides by.
+    # For each batch row, [T, HQ]: the largest score, and the sum Σ exp(s' - most) that divides.
     most: list[np.ndarray] = field(default_factory=list)
     total: list[np.ndarray] = field(default_factory=list)
     close: list[np.ndarray] = field(default_factory=list)
 
 
 class Positions:
-    """The names of 2.4 for one batch row, and one head where clauses ask for it."""
+    """The names of 2.4 for one batch row, and one head if clauses use it."""
 
     def __init__(self, batch: Batch, tables: dict[str, Tensor], constants: dict[str, Value],
                  row: int, keys: Dim | None):
@@ -101,7 +101,7 @@ def positions_of(attention: Attention, batch: Batch, tables, constants) -> Itera
 
 
 def score(attention: Attention, place: Positions, h: int) -> tuple[np.ndarray, ...]:
-    """Scores of one batch row and query head, which keys are visible, and which take part."""
+    """Scores of one batch row and query head, the visible keys, and the keys that take part."""
     clauses = attention.clauses
     q, k = attention.query.rows[place.row], attention.key.rows[place.row]
     place.names["h"] = np.int64(h)
@@ -170,7 +170,7 @@ def attend(attention: Attention, batch: Batch, tables, constants) -> None:
     attention.output = Tensor(outputs, [*query.dims[:2], width], query.batch)
     attention.lse = Tensor(lses, query.dims[:2], query.batch)
     selection = attention.clauses.get("in")
-    # What is handed in is never close.
+    # Selections that are handed in are never close.
     attention.close = [close[:len(q)] for close, q in zip(selection.close, query.rows)] \
         if selection and selection.tokens == 1 else [np.zeros(len(q), bool) for q in query.rows]
 
@@ -205,7 +205,7 @@ def weighted_rows(attention, place, h, v, output) -> None:
 
 
 def reduce_present(values: np.ndarray, present: np.ndarray, how: str, axis: int):
-    """Sum, mean or max of what is present; NaN where one is."""
+    """Sum, mean or max of the present entries; NaN if one is."""
     count = present.sum(axis=axis)
     if how == "max":
         result = np.max(np.where(present, values, -np.inf), axis=axis, initial=-np.inf)

@@ -57,7 +57,8 @@ class Reader:
         return self.run_with_close(*inputs)[0]
 
     def run_with_close(self, *inputs: np.ndarray):
-        """With the query rows, by batch row, whose selections rounding may change."""
+        """The results, and for each batch row the query rows with selections that rounding may
+        change."""
         with np.errstate(all="ignore"):
             run = Run(self, inputs)
             return run.run(), run.close
@@ -184,7 +185,7 @@ class Run:
         return attention
 
     def mark(self, close: list[np.ndarray]) -> None:
-        """Notes query rows whose selections rounding may change."""
+        """Records query rows with selections that rounding may change."""
         self.close = close if self.close is None else [a | b for a, b in zip(self.close, close)]
 
     def call_lse(self, node: Node) -> Tensor:
@@ -243,7 +244,8 @@ class Run:
         return union([self.evaluate(part) for part in node.parts[1]])
 
     def blocks_of(self, node: Node) -> str:
-        """The tokens that indices or scores handed in are of: those of the programs' keys."""
+        """The tokens that indices or scores handed in refer to: the tokens of the program's
+        keys."""
         return node.named["of"].parts[0] if "of" in node.named else self.values["k"].dims[0].name
 
     def call_indices(self, node: Node) -> Tensor:

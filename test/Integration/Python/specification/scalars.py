@@ -38,7 +38,7 @@ def constant(data: Any, literal: bool = False) -> Value:
 
 
 def settle(value: Value) -> Value:
-    """A constant as a run has it."""
+    """A constant as a value of the run."""
     if value.literal:
         return Value(np.float64(np.float32(value.data)), value.missing)
     data = np.asarray(value.data)
@@ -61,7 +61,7 @@ def _mod(a, b):
 
 ARITHMETIC: dict[str, Callable] = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "floordiv": _floordiv,
-    # Not by -(-a floordiv b): the least integer has no counterpart.
+    # This isn't -(-a floordiv b), because the least integer has no negative.
     "ceildiv": lambda a, b: _floordiv(a, b) + (_mod(a, b) != 0), "mod": _mod}
 COMPARE = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
            "==": np.equal, "!=": np.not_equal}
@@ -81,7 +81,7 @@ FUNCTIONS: dict[str, Callable] = {
 
 
 def to_integer(x):
-    """Towards zero, to the nearest 64-bit integer; 0 of NaN."""
+    """Converts towards zero, to the nearest 64-bit integer; NaN gives 0."""
     x = np.trunc(np.nan_to_num(np.asarray(x, np.float64), nan=0.0, posinf=2.0**63, neginf=-2.0**63))
     small = np.where(np.abs(x) < 2.0**63, x, 0).astype(np.int64)
     limits = np.iinfo(np.int64)
@@ -125,7 +125,8 @@ class Scalars:
 
     @staticmethod
     def meet(*values: Value) -> tuple[list[Value], Any, bool]:
-        """Operands as numbers of one kind, what misses a value, and whether all are constants."""
+        """Operands as numbers of one kind, a mask of missing values, and whether all are
+        constants."""
         kinds = {value.kind for value in values}
         if len(kinds) > 1:
             values = tuple(to_real(value) for value in values)
@@ -150,7 +151,7 @@ class Scalars:
     @staticmethod
     def logic(op: str, left: Value, right: Value) -> Value:
         a, b = np.asarray(left.data, bool), np.asarray(right.data, bool)
-        # A side that decides alone, or that the other one decides.
+        # Handles a side that decides alone, or that the other one decides.
         needs_b, needs_a = (a, b) if op == "and" else (~a, ~b)
         la, lb = np.asarray(left.missing, bool), np.asarray(right.missing, bool)
         missing = (la & (lb | needs_a)) | (lb & (la | needs_b))

@@ -165,7 +165,8 @@ def packed(indices: Tensor, offsets: Tensor, top: int, block: int, base: str, ba
 
 
 def union(parts: list[Selection]) -> Selection:
-    """Has the rows of the part with the fewest tokens, of which one without groups comes first."""
+    """A union has the rows of the part with the fewest tokens; a part without groups comes
+    first."""
     finest = min(parts, key=lambda part: (part.tokens, part.grouped))
     own_rows = finest.dims[0]
     is_packed = any(part.packed and part.dims[0] == own_rows for part in parts)

@@ -22,7 +22,7 @@ LEVELS = (("or",), ("and",), ("not",), ("<", "<=", ">", ">=", "==", "!="), ("+",
 
 @dataclass
 class Node:
-    """`kind` says what stands in `parts`; `named` holds named arguments and clauses."""
+    """`kind` gives the meaning of `parts`; `named` holds named arguments and clauses."""
     kind: str
     parts: list[Any] = field(default_factory=list)
     named: dict[str, Any] = field(default_factory=dict)

@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Dim:
-    """A dimension by name, by size, or what a function of the language made of `base`."""
+    """A dimension by name, by size, or made from `base` by a function of the language."""
     name: str = ""
     size: int = -1
     ragged: bool = False
@@ -68,7 +68,7 @@ class Tensor:
         return bool(self.dims) and self.dims[0].ragged
 
     def pack(self, fill: float = 0.0) -> np.ndarray:
-        """As a caller sees it; rows of an importance may have different widths."""
+        """The tensor as a caller sees it; rows of an importance may have different widths."""
         rows = self.rows
         if not rows:
             return np.zeros(0)
@@ -105,7 +105,7 @@ class Batch:
 
 
 class Roles:
-    """Which dimensions are heads and which tokens, by the declarations of a kernel: 1.4."""
+    """The dimensions of heads and of tokens, by the declarations of a kernel: 1.4."""
 
     def __init__(self, tensors: list[list[Dim]]):
         self.heads = {dim.name for dims in tensors for dim in dims if dim.heads and dim.name}
@@ -123,7 +123,7 @@ class Roles:
         return [at for at in range(4) if at != heads[0]][1]
 
     def order(self, dims: list[Dim]) -> list[int]:
-        """Where each dimension stands once heads are behind tokens."""
+        """The place of each dimension after moving heads behind tokens."""
         tokens = self.tokens_by_place(dims)
         if tokens is None:
             named = [at for at, dim in enumerate(dims) if dim.name and dim.name in self.tokens]
@@ -143,7 +143,7 @@ def by_name(dims: list[Dim]) -> list[Any]:
 
 
 def align(data: np.ndarray, dims: list[Dim], to: list[Dim]) -> np.ndarray:
-    """Inserts dimensions of size 1 for those of `to` that the operand lacks."""
+    """Inserts dimensions of size 1 for the dimensions of `to` that the operand lacks."""
     wanted, own, index = by_name(to), by_name(dims), []
     for dim in wanted:
         if own and own[0] == dim:

@@ -1,4 +1,4 @@
-"""Compiles the whole sweep and writes its table and what is known to spill."""
+"""Compiles the whole sweep and writes its table and the known spills."""
 
 from __future__ import annotations
 

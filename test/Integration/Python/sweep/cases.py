@@ -1,4 +1,4 @@
-"""What is compiled: examples, masks, functions in each place, widths, types and selections."""
+"""The compiled cases: examples, masks, functions in each place, widths, types and selections."""
 
 from __future__ import annotations
 
@@ -97,7 +97,8 @@ def function(function: str, place: str, target: str) -> Case:
 
 
 def functions(place: str, target: str) -> Case:
-    """All in one program: where a row has one value each, they take less than its attention."""
+    """All functions in one program: with one value a row each, they take less time than its
+    attention."""
     return replace(function(" + ".join(FUNCTIONS), place, target), row="all functions")
 
 
@@ -132,8 +133,8 @@ PAIRWISE = (
     *((make, AXES[make]) for make in (example, mask, dense)),
     (function, (FUNCTIONS, PAIR_PLACES, TARGETS)),
     (functions, (ROW_PLACES, TARGETS)),
-    # What compiles and what is refused, so that no pair is only met in a refusal. The
-    # longest list that is handed in takes ptxas some seconds.
+    # Separates programs that compile from refused ones, so that no pair is only met in a refusal.
+    # The longest list that is handed in takes ptxas some seconds.
     (selection, (SELECTIONS, TOPS, BLOCKS, DTYPES, TARGETS),
      ("handed", max(TOPS), 16, "bf16", "sm_90a")),
     (selection, (SELECTIONS, REFUSED_TOPS, BLOCKS, DTYPES, TARGETS)),
@@ -148,14 +149,15 @@ def list_pairs(row: Sequence) -> set[tuple]:
 def cover(axes: Sequence[Iterable], first: Sequence = ()) -> list[tuple]:
     """Choices of a value of each axis: each pair of two axes' values is in one of them.
 
-    The choice `first` takes long, so no other one has its values of the first two axes."""
+    The choice `first` takes long, so no other choice has its values of the first two axes."""
     choices = {row: list_pairs(row) for row in itertools.product(*axes)
                if not first or row[:2] != first[:2]}
     rows = [first] if first else []
     met = Counter(list_pairs(first))
     missing = set().union(*choices.values()) - met.keys()
     while missing:
-        # Of those with the most new pairs one whose other pairs are rare.
+        # Takes a choice with the most new pairs, and among these one with other pairs that are
+        # rare.
         rows.append(max(choices, key=lambda row: (len(choices[row] & missing),
                                                   -sum(met[pair] for pair in choices[row]))))
         met.update(choices[rows[-1]])

@@ -1,4 +1,4 @@
-"""Compiles a case in a process of its own, and says what its outcome may be."""
+"""Compiles a case in a separate process, and checks its outcome."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Outcome:
 
     @property
     def spills(self) -> int:
-        """Bytes of a thread that don't fit its registers, stored and loaded, of all kernels that
-        nsacc warns of: a few bytes are left out."""
+        """Bytes that a thread spills, stored and loaded, in all kernels that nsacc warns of: a few
+        bytes give no warning."""
         return sum(int(stored) + int(loaded) for stored, loaded in re.findall(
             r"(\d+) bytes of each thread's are stored and (\d+) loaded", self.message))
 
@@ -89,7 +89,7 @@ def compile_case(case: Case) -> Outcome:
 
 
 def compile_all(cases: list[Case], jobs: int) -> Iterator[tuple[Case, Outcome]]:
-    """In the order of the cases. Each process counts the time of its own children."""
+    """Outcomes in the order of the cases. Each process counts the time of its children."""
     with ProcessPoolExecutor(jobs) as pool:
         yield from zip(cases, pool.map(compile_case, cases))
 
@@ -130,7 +130,8 @@ def write_spills(rows: list[tuple[Case, Outcome]]) -> None:
 
 
 def check(case: Case, outcome: Outcome) -> None:
-    """Compiled in time into registers, or refused with a reason in the program's words."""
+    """Whether a case compiled in time into registers, or was refused with a reason in the program's
+    words."""
     assert outcome.status in (0, 1), f"{case}: ends with {outcome.status}: {outcome.message}"
     assert outcome.seconds <= SECONDS, f"{case}: takes {outcome.seconds:.0f} s"
     assert not outcome.is_serialized, f"{case}: {outcome.message}"
