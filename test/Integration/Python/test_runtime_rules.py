@@ -145,7 +145,7 @@ def test_merges_of_one_attention_are_that_attention():
 
 
 def test_weights_too_small_for_f16_are_zero():
-    """Where values are f16, the rule of docs/Numerics.md: infinite or NaN, never a number."""
+    """The rule of docs/Numerics.md for values of f16: infinite or NaN, never a number."""
     q, k = np.zeros((1, 1, 1, 2), np.float16), np.zeros((1, 2, 1, 2), np.float16)
     v = np.array([1, np.inf], np.float16).reshape(1, 2, 1, 1)
     for score in ("-20.0 * j", "-10.0 * j"):

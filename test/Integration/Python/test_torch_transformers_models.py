@@ -159,7 +159,7 @@ def run(model) -> torch.Tensor:
 
 
 def switch(model):
-    """The same model, made with the program's attention."""
+    """An equal model, made with the program's attention."""
     config = copy.deepcopy(model.config)
     config._attn_implementation = "nsacc_model"
     other = type(model)(config).eval()
