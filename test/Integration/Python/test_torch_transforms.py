@@ -313,7 +313,8 @@ def test_nested_tensors(flash, inputs, call, layout):
 
 @pytest.mark.parametrize("call", CALLS)
 def test_jagged_tensors_are_ragged_dimensions(call):
-    """Calls refuse them with torch's reason; their offsets are of i64."""
+    """Values and offsets are accepted, as the error about nested tensors advises; these offsets are
+    of i64."""
     packed = nsacc.compile(PACKED, dtype="f32")
     function = get_call(packed, call)
     rows = [torch.randn(3, 2, 8), torch.randn(4, 2, 8)]
