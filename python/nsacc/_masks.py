@@ -76,6 +76,18 @@ def _is_window(function: Callable[..., Any], causal: bool) -> bool:
     return _spell(function) == _spell(made)
 
 
+def is_for_packed(function: Any) -> bool:
+    """Whether it keeps sequences apart that are packed into one row."""
+    from transformers import masking_utils
+
+    code = masking_utils.packed_sequence_mask_function(torch.empty(0)).__code__
+    if isinstance(function, tuple):
+        return any(map(is_for_packed, function))
+    cells = getattr(function, "__closure__", None) or ()
+    return (getattr(function, "__code__", None) is code
+            or any(is_for_packed(cell.cell_contents) for cell in cells))
+
+
 def _spell(function: Any) -> Any:
     """Its code, and the code of the functions that it was made from."""
     if isinstance(function, tuple):

@@ -10,6 +10,8 @@ from typing import Any, NoReturn
 import torch
 
 from . import _masks
+from ._positions import Checker
+from ._refusals import refuse
 from .errors import ArgumentError
 from .program import Program, _not_traced
 from .signature import Dim, TensorSpec
@@ -102,6 +104,12 @@ class Attention:
         self._padding = next((one for one, source in inputs.items() if source == "padding"), None)
         self._misspelled = next((one for one, source in inputs.items()
                                  if _is_nearly_padding(source)), None)
+        self._packed = (
+            f"position_ids begin again within a row, so that it has several sequences, which the "
+            f"program of attention '{name}' doesn't keep apart: give each a row of its own, with "
+            f"padding, or register a program that keeps them apart, as with doc[b, i] == "
+            f"doc[b, j], with own=['mask'] (docs/Transformers.md, packed sequences)")
+        self._positions = Checker(self._packed)
 
     def _check_inputs(self, programs: list[Program]) -> None:
         names = {spec.name for program in programs for spec in program.signature.inputs[3:]}
@@ -128,24 +136,28 @@ class Attention:
                **more: Any) -> tuple[torch.Tensor, None]:
         """Queries, keys and values are ``[B, H, T, D]``; the result is ``[B, T, H, D]``."""
         if dropout:
-            raise ArgumentError(f"attention '{self._name}' has no dropout, found "
-                                f"{_round(dropout)}: call model.eval(), or set the configuration's "
-                                f"attention_dropout to 0")
+            refuse(f"attention '{self._name}' has no dropout, found "
+                   f"{_round(dropout)}: call model.eval(), or set the configuration's "
+                   f"attention_dropout to 0")
         self._check_arguments(more)
         if attention_mask is not None and not self._is_ours(attention_mask):
-            raise ArgumentError(f"attention '{self._name}' has the mask of its program, and takes "
-                                f"none of shape {list(attention_mask.shape)}: pass an "
-                                f"attention_mask of 2 dimensions, or none")
+            refuse(f"attention '{self._name}' has the mask of its program, and takes "
+                   f"none of shape {list(attention_mask.shape)}: pass an "
+                   f"attention_mask of 2 dimensions, or none")
         default = query.shape[-1] ** -0.5
         scaling = default if scaling is None else scaling
         if not self._takes("scaling") and abs(scaling - default) > 1e-6 * default:
-            raise ArgumentError(f"the model scales scores by {_round(scaling)}, attention "
-                                f"'{self._name}' by 1/sqrt({query.shape[-1]}): declare an input "
-                                f"for it in the program, as in attend(q, k, v) scale z, and "
-                                f"register it with inputs={{'z': 'scaling'}}")
-        bound = self._choose(module, attention_mask, more)
+            refuse(f"the model scales scores by {_round(scaling)}, attention "
+                   f"'{self._name}' by 1/sqrt({query.shape[-1]}): declare an input "
+                   f"for it in the program, as in attend(q, k, v) scale z, and "
+                   f"register it with inputs={{'z': 'scaling'}}")
+        causal, window = self._read_layer(module, attention_mask, more)
+        bound = self._choose(module, causal, window)
         if attention_mask is not None and attention_mask.dim() == 3:
             attention_mask = attention_mask[:, 0]
+        if causal and "mask" not in self._own:
+            self._positions.check(module, more.get("position_ids"), attention_mask,
+                                  query.shape[2])
         given = {"scaling": scaling, "padding": attention_mask, **more}
         tensors = [query, key, value]
         if not bound.heads_first:
@@ -159,13 +171,11 @@ class Attention:
         """Whether `make_mask` gave it; else the model passes on the caller's."""
         return mask.dim() == 3 or (mask.dim() == 2 and self._padding is not None)
 
-    def _choose(self, module: torch.nn.Module, mask: torch.Tensor | None,
-                more: Mapping[str, Any]) -> Bound:
+    def _choose(self, module: torch.nn.Module, causal: bool, window: int | None) -> Bound:
         """The program of a layer's kind."""
-        causal, window = self._read_layer(module, mask, more)
         kind = _masks.name_kind(causal, window)
         if "" not in self._bounds and kind not in self._bounds:
-            raise ArgumentError(
+            refuse(
                 f"the model asks attention '{self._name}' for {_masks.describe(causal, window)}: "
                 f"register a program for '{kind}' layers, found those of "
                 f"{', '.join(map(repr, self._bounds))}")
@@ -179,7 +189,7 @@ class Attention:
         is_mixed = window is None and "" in self._bounds and "sliding_attention" in layers
         fault = bound.find_fault(causal, window, is_mixed)
         if fault is not None:
-            raise ArgumentError(
+            refuse(
                 f"the model asks attention '{self._name}' for "
                 f"{_masks.describe(causal, window)}, and {fault}. If the program's mask is what "
                 f"is meant, register it with own=['mask']")
@@ -196,7 +206,7 @@ class Attention:
         if "window" not in kind:
             return kind == "causal", None
         if window is None and "mask" not in self._own:
-            raise ArgumentError(
+            refuse(
                 f"the model's mask has a window, which its layers don't pass to attention "
                 f"'{self._name}' as 'sliding_window': if the program has it in itself, register "
                 f"it with own=['mask']")
@@ -208,11 +218,11 @@ class Attention:
 
     def _check_arguments(self, given: Mapping[str, Any]) -> None:
         if given.get("output_attentions"):
-            raise ArgumentError(f"attention '{self._name}' has no weights to give: call without "
-                                f"output_attentions, or with attn_implementation='eager'")
+            refuse(f"attention '{self._name}' has no weights to give: call without "
+                   f"output_attentions, or with attn_implementation='eager'")
         for name in _MEANINGFUL:
             if given.get(name) is not None and not self._takes(name):
-                raise ArgumentError(
+                refuse(
                     f"the model passes '{name}' to its attention, which the program of "
                     f"'{self._name}' doesn't take: declare an input for it and register it with "
                     f"inputs={{…: '{name}'}}; or, if the program has it in itself, with "
@@ -231,10 +241,10 @@ class Attention:
             batch, keys = tensors[1].shape[0], tensors[1].shape[2]
             return torch.ones((batch, keys), dtype=torch.bool, device=tensors[1].device)
         passed = sorted(key for key in given if given[key] is not None)
-        raise ArgumentError(f"the model passes no '{source}' to its attention, which input "
-                            f"'{spec.name}' of '{self._name}' is to be"
-                            f"{_suggest(source, ('padding', *passed, *_MEANINGFUL))}: it passes "
-                            f"{', '.join(passed)}")
+        refuse(f"the model passes no '{source}' to its attention, which input "
+               f"'{spec.name}' of '{self._name}' is to be"
+               f"{_suggest(source, ('padding', *passed, *_MEANINGFUL))}: it passes "
+               f"{', '.join(passed)}")
 
     # -- Masks --------------------------------------------------------------------------------
 
@@ -248,15 +258,11 @@ class Attention:
                                 {**more, "attention_mask": attention_mask})
         if kind != "bidirectional" and (isinstance(q_offset, torch.Tensor) or
                                         q_offset + q_length != kv_offset + kv_length):
-            raise ArgumentError(f"attention '{self._name}' takes the queries for the last of "
-                                f"{kv_length} keys, and this cache has room behind them: use a "
-                                f"DynamicCache instead of a static one")
+            refuse(f"attention '{self._name}' takes the queries for the last of "
+                   f"{kv_length} keys, and this cache has room behind them: use a "
+                   f"DynamicCache instead of a static one")
         if kind is None and "mask" not in self._own:
-            raise ArgumentError(
-                f"the model asks attention '{self._name}' for another mask than a causal or a "
-                f"bidirectional one with or without a window, as packed sequences or chunks; "
-                f"torch.compile can't see that positions are those of one sequence. If the "
-                f"program's mask is what is meant, register it with own=['mask']")
+            self._refuse_mask(mask_function)
         padding = self._find_padding(attention_mask, kv_length, kv_offset)
         # Modules of models that were made bidirectional say that they are causal.
         is_told = kind in (None, "causal") or (
@@ -269,6 +275,22 @@ class Attention:
         if kind is None:
             return padding
         return padding[:, None].expand(-1, _masks.KINDS.index(kind) + 1, -1)
+
+    def _refuse_mask(self, function: Any) -> NoReturn:
+        if torch.compiler.is_compiling():
+            refuse(
+                f"the model asks attention '{self._name}' for a mask that torch.compile can't "
+                f"see into, which may keep packed sequences or chunks apart: for one sequence in "
+                f"each row call with use_cache=True, which checks position_ids when it runs, or "
+                f"pass an attention_mask, and register an input of the program for it with "
+                f"inputs={{'m': 'padding'}}. If the program's mask is what is meant, register it "
+                f"with own=['mask']")
+        if _masks.is_for_packed(function):
+            refuse(self._packed)
+        refuse(
+            f"the model asks attention '{self._name}' for another mask than a causal or a "
+            f"bidirectional one with or without a window, as one of chunks or images. If the "
+            f"program's mask is what is meant, register it with own=['mask']")
 
     def _find_padding(self, attention_mask: torch.Tensor | None, kv_length: int,
                       kv_offset: int) -> torch.Tensor | None:
@@ -288,10 +310,10 @@ class Attention:
 
     def _refuse_padding(self, found: str) -> NoReturn:
         if self._misspelled is not None:
-            raise ArgumentError(
+            refuse(
                 f"the model has {found}, and input '{self._misspelled}' of '{self._name}' is "
                 f"registered as '{self._inputs[self._misspelled]}': did you mean 'padding'?")
-        raise ArgumentError(
+        refuse(
             f"the model has {found}, and the program of '{self._name}' takes no padding: declare "
             f"an input m: bool[B, S], add 'and m[b, j]' to the program's where, and register it "
             f"with inputs={{'m': 'padding'}}")

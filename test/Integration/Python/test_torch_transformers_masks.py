@@ -16,7 +16,8 @@ transformers = pytest.importorskip("transformers", minversion="5.17",
                                    reason="transformers 5.17 isn't installed")
 
 import nsacc.torch  # noqa: E402
-from nsacc import _masks  # noqa: E402
+from nsacc import _masks, _positions  # noqa: E402
+from nsacc._positions import are_of_one_sequence  # noqa: E402
 
 PLAIN = """kernel plain<window = 1073741824>(q: [B, T, HQ, D], k: [B, S, H, D],
     v: [B, S, H, DV]) -> [B, T, HQ, DV] { return attend(q, k, v) where WHERE; }"""
@@ -233,20 +234,77 @@ def test_packed_sequences_and_chunks():
     model = use(make("causal"), compile_for(CAUSAL))
     ids = torch.arange(1, 13)[None]
     places = torch.cat([torch.arange(5), torch.arange(7)])[None]
-    with pytest.raises(ArgumentError, match="as packed sequences or chunks"):
-        model(ids, position_ids=places, use_cache=False)
+    for cache in (True, False):
+        with pytest.raises(ArgumentError, match="position_ids begin again within a row"):
+            model(ids, position_ids=places, use_cache=cache)
     torch.manual_seed(3)
     config = transformers.Llama4TextConfig(
         vocab_size=61, hidden_size=32, intermediate_size=48, intermediate_size_mlp=48,
         num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=8,
         num_local_experts=2, attention_chunk_size=4, pad_token_id=0)
-    with pytest.raises(ArgumentError, match="as packed sequences or chunks"):
+    with pytest.raises(ArgumentError, match="another mask than .* as one of chunks"):
         use(transformers.Llama4ForCausalLM(config).eval(), compile_for(CAUSAL))(ids)
     # Gemma's images.
     with pytest.raises(ArgumentError, match="asks attention 'nsacc_test' for another mask"):
         transformers.masking_utils.create_causal_mask(
             model.config, torch.zeros(1, 6, 32), None, None,
             block_sequence_ids=torch.tensor([[-1, 0, 0, 0, -1, -1]]))
+
+
+@pytest.mark.parametrize("positions, mask, expected", [
+    ([[0, 1, 2, 3]], None, True),
+    ([[4, 5, 6, 7], [0, 1, 2, 3]], None, True),     # behind a cache
+    ([[0, 1, 0, 1]], None, False),
+    ([[0, 1, 2, 3], [0, 0, 1, 2]], None, False),    # a sequence of one token
+    ([[1, 1, 0, 1]], [[0, 0, 1, 1]], True),         # padding in front, as generate counts
+    ([[0, 1, 2, 3]], [[0, 0, 1, 1]], True),
+    ([[0, 1, 1, 1]], [[1, 1, 0, 0]], True),         # padding behind
+    ([[0, 1, 2, 3]], [[1, 0, 0, 1]], True),         # hidden tokens
+    ([[0, 1, 1, 2]], [[1, 1, 0, 1]], True),
+    ([[0, 1, 2, 0]], [[1, 1, 0, 1]], False),        # padding between sequences
+    ([[0, 1, 0, 1]], [[1, 1, 1, 1, 1, 1]], False),  # keys of a cache in front
+    ([[0, 0, 0, 0]], [[0, 0, 0, 0]], True),
+])
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_positions_of_one_sequence(positions, mask, expected, dtype):
+    mask = None if mask is None else torch.tensor(mask, dtype=torch.bool)
+    assert bool(are_of_one_sequence(torch.tensor(positions, dtype=dtype), mask)) == expected
+
+
+def test_positions_are_read_once_in_each_run(monkeypatch):
+    """On a GPU, a read waits."""
+    reads = []
+    monkeypatch.setattr(_positions, "are_of_one_sequence",
+                        lambda *given: reads.append(1) or are_of_one_sequence(*given))
+    model = use(make("causal"), compile_for(CAUSAL))
+    ids, places = torch.arange(1, 13)[None], torch.arange(12)[None]
+    for reads_so_far in (1, 2):
+        model(ids, position_ids=places)
+        assert len(reads) == reads_so_far
+    places[0, 6:] -= 6
+    with pytest.raises(ArgumentError, match="begin again"):
+        model(ids, position_ids=places)
+    cache = model(ids).past_key_values
+    reads.clear()
+    model(ids[:, :1], past_key_values=cache)
+    assert not reads
+
+
+def test_packed_sequences_under_the_compiler():
+    """It can't read positions, but its code can."""
+    model = make("causal")
+    ids = torch.arange(1, 13)[None]
+    expected = model(ids).last_hidden_state
+    use(model, compile_for(CAUSAL))
+    torch._dynamo.reset()
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    places = torch.arange(12)[None]
+    torch.testing.assert_close(compiled(ids, position_ids=places).last_hidden_state, expected)
+    with pytest.raises(RuntimeError, match="position_ids begin again within a row"):
+        compiled(ids, position_ids=places % 5)
+    with pytest.raises(ArgumentError, match="^the model asks .* torch.compile can't see into.*"
+                                            "use_cache=True"):
+        compiled(ids, use_cache=False)
 
 
 def test_windows_that_layers_do_not_tell():

@@ -206,6 +206,22 @@ def test_models_in_bf16(name):
     assert (found - expected).abs().max() < 3e-2 * expected.abs().max()
 
 
+@pytest.mark.parametrize("row", [row for row in read_rows() if MODELS[row.model][0].endswith(
+    ("ForCausalLM", "LMHeadModel"))], ids=lambda row: row.model)
+def test_packed_sequences_with_and_without_a_cache(row):
+    """Some models of transformers take positions with a cache for those of one sequence."""
+    model = make_model(row.model)
+    register(row)
+    model = switch(model)
+    packed = torch.cat([torch.arange(5), torch.arange(6)])[None]
+    for options in ({}, {"use_cache": False}, {"attention_mask": MASK}):
+        with pytest.raises(ArgumentError, match="position_ids begin again .* several sequences"):
+            model(input_ids=IDS, position_ids=packed, **options)
+    cache = model(input_ids=IDS[:, :4]).past_key_values
+    model(input_ids=IDS[:, 4:], position_ids=torch.arange(4, 11)[None], past_key_values=cache)
+    model(input_ids=IDS, attention_mask=MASK, position_ids=(MASK.cumsum(1) - 1).clamp(min=0))
+
+
 def test_the_page_lists_them_all():
     rows = [row.model for row in read_rows()]
     assert rows == list(MODELS) and len(rows) >= 20
