@@ -184,11 +184,13 @@ def test_refusals_under_the_compiler(dynamic):
         with pytest.raises(ArgumentError, match=f"^(?!.*Observed){message}"):
             compiled(ids)
 
-    refuse(use(make_model(), "nsacc_test", HEADS_FIRST), r"the model asks.* register it with own=\['mask'\]")
+    refuse(use(make_model(), "nsacc_test", HEADS_FIRST),
+           r"the model asks.* register it with own=\['mask'\]")
     refuse(use(make_model(), "nsacc_test", GATED, inputs={"g": "softcaps"}, own=["mask"]),
            r"the model passes no 'softcaps'.*\(did you mean 'softcap'\?\): it passes")
     model = use(make_model(attention_dropout=0.5), "nsacc_test", TOKENS_FIRST, own=["mask"])
-    refuse(model, "the model has .* takes no padding: declare an input m", attention_mask=torch.ones_like(ids))
+    refuse(model, "the model has .* takes no padding: declare an input m",
+           attention_mask=torch.ones_like(ids))
     refuse(model.train(), "attention 'nsacc_test' has no dropout, found 0.5")
     model.eval().model.layers[1].self_attn.scaling = 0.7
     refuse(model, "the model scales scores by 0.7, attention 'nsacc_test' by 1/sqrt")
