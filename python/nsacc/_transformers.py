@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import warnings
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NoReturn
 
@@ -22,7 +23,12 @@ passes."""
 
 # Arguments that models pass beside the tensors, and that results depend on.
 _MEANINGFUL = ("softcap", "s_aux", "position_bias", "head_mask", "indexer_topk")
-# Properties that a program can implement itself (`own`).
+# What they pass, too; models of others may pass more.
+_PASSED = ("scaling", "padding", "sliding_window", "is_causal", "indices", "block_indices")
+# What inputs have to be for what is known of it.
+_TYPES = {"padding": (("bool",), 2, "bool[B, S]"), "scaling": (("f32", "f16", "bf16"), 0, "f32"),
+          "sliding_window": (("i32", "i64"), 0, "i32")}
+# What a program can have in itself.
 _OWN = ("mask", "scaling", *_MEANINGFUL)
 # Versions before this one give other arguments to masks.
 _OLDEST = (5, 17)
@@ -127,6 +133,9 @@ class Attention:
                 raise ArgumentError(f"inputs has 'attention_mask' for '{name}': what of it hides "
                                     f"padding, bool[B, S], is '{name}': 'padding'; the rest is the "
                                     f"program's mask")
+        for program in programs:
+            for spec in program.signature.inputs[3:]:
+                _check_type(program, spec, self._inputs.get(spec.name))
 
     # -- Attention ----------------------------------------------------------------------------
 
@@ -340,6 +349,7 @@ def register(name: str, program: Program | Mapping[str, Program],
     if not (heads_first is None or isinstance(heads_first, bool)):
         raise ArgumentError(f"heads_first is {heads_first!r}, expected True, False or None")
     attention = Attention(name, program, inputs, own, heads_first)
+    _warn_of_sources(inputs)
     transformers.AttentionInterface.register(name, attention.attend)
     transformers.AttentionMaskInterface.register(name, attention.make_mask)
     _registered.add(name)
@@ -372,6 +382,27 @@ def _mend_name(name: str, known: Collection[str]) -> str:
     return name if name and not is_taken else _PLAIN_NAME
 
 
+def _check_type(program: Program, spec: TensorSpec, source: Source | None) -> None:
+    known = _TYPES.get(source) if isinstance(source, str) else None
+    if known is not None and (spec.dtype not in known[0] or spec.rank != known[1]):
+        raise ArgumentError(f"input '{spec.name}' of kernel '{program.kernel}' is to be "
+                            f"'{source}', expected {spec.name}: {known[2]}, found {spec}")
+
+
+def _warn_of_sources(inputs: Mapping[str, Source]) -> None:
+    """A model of the caller's own may pass anything, so that a misspelled name is no error yet."""
+    from transformers.utils import TransformersKwargs
+
+    known = (*_PASSED, *_MEANINGFUL, *TransformersKwargs.__annotations__)
+    for name, source in inputs.items():
+        if isinstance(source, str) and source not in known:
+            warnings.warn(f"input '{name}' is to be '{source}', which no model of transformers is "
+                          f"known to pass to its attention{_suggest(source, known)}: expected "
+                          f"'scaling', 'padding', an argument that the model passes, as 'softcap' "
+                          f"or 'position_ids', or a function of them",
+                          stacklevel=4)
+
+
 def _check_own(own: Any) -> None:
     if isinstance(own, str):
         raise ArgumentError(f"own is the string {own!r}, expected a list, as ['{own}']")
@@ -394,7 +425,8 @@ def _is_nearly_padding(source: Source) -> bool:
 @_not_traced
 def _suggest(name: Any, known: Collection[str]) -> str:
     others = [one for one in known if one != name]
-    close = difflib.get_close_matches(str(name), others, n=1, cutoff=0.72)
+    close = (difflib.get_close_matches(str(name), others, n=1, cutoff=0.72)
+             or [one for one in others if len(str(name)) > 2 and one.startswith(str(name))])
     return f" (did you mean '{close[0]}'?)" if close else ""
 
 

@@ -101,8 +101,9 @@ def register_attention(name: str, program: Program | Mapping[str, Program], *,
         heads_first: whether its tensors are ``[B, H, T, D]``; found from the program if it shows
             there.
 
-    Raises `ArgumentError` where the program isn't such an attention, where `inputs` or `own` has
-    what can't be meant, and where transformers isn't installed. Calls raise it for dropout, for
+    Warns (UserWarning) where `inputs` names an argument that no model of transformers is known to
+    pass. Raises `ArgumentError` where the program isn't such an attention, where `inputs` or `own`
+    has what can't be meant, and where transformers isn't installed. Calls raise it for dropout, for
     masks that the program doesn't have, for `position_ids` that begin again within a row of a
     causal model, for caches with room behind the last key, and for arguments of `inputs` that the
     model doesn't pass; under ``torch.compile(fullgraph=True)`` torch tells the place behind its

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -196,11 +197,14 @@ def test_refusals_under_the_compiler(dynamic):
     refuse(model, "the model scales scores by 0.7, attention 'nsacc_test' by 1/sqrt")
 
 
-@pytest.mark.parametrize("source", ["pading", "padding_mask"])
+@pytest.mark.parametrize("source", ["pading", "padding_mask", "pad"])
 def test_misspelled_sources(source):
-    """A model may pass them, so calls find the mistake."""
+    """A model may pass them, so that they are errors of calls alone."""
     model, ids = make_model(), make_ids(2, 5)
-    use(model, "nsacc_test", PADDED, inputs={"m": source, "z": "scaling"})
+    with pytest.warns(UserWarning, match=f"input 'm' is to be '{source}', which no model .* .did "
+                                         f"you mean 'padding'..: expected 'scaling', ") as found:
+        use(model, "nsacc_test", PADDED, inputs={"m": source, "z": "scaling"})
+    assert [Path(one.filename).name for one in found] == [Path(__file__).name]
     mask = torch.ones_like(ids)
     mask[0, 0] = 0
     with pytest.raises(ArgumentError, match=f"input 'm' of 'nsacc_test' is registered as "
@@ -228,7 +232,8 @@ def test_sources_that_a_model_passes_by_itself():
         -> [B, T, HQ, DV] { return c * (attend(q, k, v) where j <= i); }"""
     program = nsacc.compile(text, dtype="f32")
     for name in ("paddings", "scale", "position_shift"):
-        nsacc.torch.register_attention("nsacc_test", program, inputs={"c": name})
+        with pytest.warns(UserWarning, match=f"to be '{name}', which no model of transformers"):
+            nsacc.torch.register_attention("nsacc_test", program, inputs={"c": name})
         torch.testing.assert_close(attend(**{name: 3.0}), torch.full((1, 3, 2, 8), 3.0))
 
 
@@ -257,6 +262,14 @@ def test_registrations(monkeypatch):
     for source in (3, None):
         with pytest.raises(ArgumentError, match=f"inputs has {source} for 'g', expected 'scaling'"):
             register(GATED, inputs={"g": source})
+    for text, name, source, expected in (
+            (PADDED, "z", "padding", "expected z: bool.B, S., found z: f32"),
+            (PADDED, "m", "scaling", "expected m: f32, found m: bool.B, S."),
+            (GATED, "g", "sliding_window", "expected g: i32, found g: f32.B, T, HQ.")):
+        inputs = {"m": "padding", "z": "scaling"} if text is PADDED else {}
+        with pytest.raises(ArgumentError, match=f"'{name}' of kernel .* is to be '{source}', "
+                                                f"{expected}"):
+            register(text, inputs=inputs | {name: source})
     with pytest.raises(ArgumentError, match="bool.B, S., is 'm': 'padding'"):
         register(PADDED, inputs={"m": "attention_mask", "z": "scaling"})
     with pytest.raises(ArgumentError, match="heads_first is 'no', expected True, False or None"):
