@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -145,7 +145,7 @@ def check_torch(spec: TensorSpec, tensor: Any, torch: Any, on_gpu: bool) -> None
     if tensor.device.type != "cpu" and not is_there:
         _check_device(spec, str(tensor.device), on_gpu)
     if tensor.is_nested:
-        _fail(spec, f"is a nested tensor, expected a dense one: {_explain_rows(spec, tensor)}")
+        _refuse_nested(spec, tensor)
     if tensor.layout != torch.strided:
         _fail(spec, f"has layout {tensor.layout}, expected a dense tensor: pass .to_dense().")
     if tensor.requires_grad and torch.is_grad_enabled():
@@ -166,10 +166,26 @@ def _explain_rows(spec: TensorSpec, nested: Any) -> str:
     if "jagged" not in str(nested.layout):
         pass_it = (f"make it jagged, {spec.name} = torch.nested.nested_tensor("
                    f"{spec.name}.unbind(), layout=torch.jagged), and {pass_it}")
+    elif nested.lengths() is not None:
+        pass_it = (f"its lengths leave holes between rows, close them with {spec.name} = "
+                   f"{spec.name}.contiguous(), and {pass_it}")
     if ragged:
         return f"{pass_it}."
     return (f"the program declares {spec}; declare its rows as a ragged dimension, [ragged T, …], "
             f"and {pass_it}.")
+
+
+def refuse_nested(specs: Sequence[TensorSpec], values: Mapping[str, Any]) -> None:
+    """Refuses inputs by name that are nested tensors of torch, whose offsets are inputs, too."""
+    torch = sys.modules.get("torch")
+    for spec in specs:
+        value = values.get(spec.name)
+        if torch is not None and isinstance(value, torch.Tensor) and value.is_nested:
+            _refuse_nested(spec, value)
+
+
+def _refuse_nested(spec: TensorSpec, nested: Any) -> NoReturn:
+    _fail(spec, f"is a nested tensor, expected a dense one: {_explain_rows(spec, nested)}")
 
 
 def check_tangents(spec: TensorSpec, tensor: Any, torch: Any) -> None:

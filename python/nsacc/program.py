@@ -518,6 +518,7 @@ class Program:
             values[name] = value
         missing = [spec for spec in specs if spec.name not in values]
         if missing:
+            _inputs.refuse_nested(specs, values)
             refuse(f"kernel '{self.kernel}' misses {_count(missing)}: "
                    f"{', '.join(map(str, missing))}{_explain_offsets(missing)}")
         return [values[spec.name] for spec in specs]
@@ -723,7 +724,8 @@ def _explain_offsets(missing: Sequence[TensorSpec]) -> str:
     if not offsets:
         return ""
     return (f"\n{' and '.join(offsets)}: where each row begins in the packed tokens, and where the "
-            f"last one ends; np.cumsum([0, *lengths], dtype=np.int32)")
+            f"last one ends; np.cumsum([0, *lengths], dtype=np.int32), or .offsets() of a jagged "
+            f"tensor of torch, whose tokens are .values()")
 
 
 def _count(things: Sequence[Any]) -> str:

@@ -303,12 +303,27 @@ def test_nested_tensors(flash, inputs, call, layout):
     jagged = "" if layout == torch.jagged else r".*nested_tensor\(q.unbind\(\), layout=torch.jagged"
     packed = nsacc.compile(PACKED, dtype="f32")
     offsets = torch.tensor([0, 3, 7])
-    for program, others in ((flash, inputs[1:]), (packed, (offsets,))):
+    # A call with nested tensors alone has no offsets, as they have their own.
+    for program, others in ((flash, inputs[1:]), (packed, (offsets,)), (packed, ())):
         ragged = "" if program is packed else r".*ragged dimension, \[ragged T, …\]"
         with pytest.raises(ArgumentError, match=f"'q' is a nested tensor, expected a dense one: "
                                                 f"{ragged}{jagged}.*pass q.values\\(\\), and "
                                                 f"q.offsets\\(\\) as T_offsets"):
             get_call(program, call)(nested, *others)
+
+
+def test_jagged_tensors_with_holes():
+    packed = nsacc.compile(PACKED, dtype="f32")
+    values = torch.randn(7, 2, 8)
+    holes = torch.nested.nested_tensor_from_jagged(values, torch.tensor([0, 3, 7]),
+                                                   lengths=torch.tensor([2, 3]))
+    for others in ((), (holes.offsets(),)):
+        with pytest.raises(ArgumentError, match=r"leave holes .*q = q.contiguous\(\), and pass "
+                                                r"q.values\(\)"):
+            packed(holes, *others)
+    q = holes.contiguous()
+    expected = packed(torch.cat([values[:2], values[3:6]]), torch.tensor([0, 2, 5]))
+    assert torch.equal(packed(q.values(), q.offsets()), expected)
 
 
 @pytest.mark.parametrize("call", CALLS)
