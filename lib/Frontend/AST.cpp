@@ -81,11 +81,11 @@ const Clause *CallExpr::find(Clause::Kind kind) const {
   return found == clauses.end() ? nullptr : found;
 }
 
-bool nsacc::frontend::ast::mentions(
-    const Expr *expr, llvm::function_ref<bool(llvm::StringRef)> isMeant) {
-  auto within = [&](const Expr *part) { return mentions(part, isMeant); };
-  if (auto *name = llvm::dyn_cast<NameExpr>(expr))
-    return isMeant(name->name);
+bool nsacc::frontend::ast::anyPart(
+    const Expr *expr, llvm::function_ref<bool(const Expr *)> isMeant) {
+  if (isMeant(expr))
+    return true;
+  auto within = [&](const Expr *part) { return anyPart(part, isMeant); };
   if (auto *unary = llvm::dyn_cast<UnaryExpr>(expr))
     return within(unary->operand);
   if (auto *binary = llvm::dyn_cast<BinaryExpr>(expr))
@@ -99,4 +99,12 @@ bool nsacc::frontend::ast::mentions(
       return within(argument.value);
     });
   return false;
+}
+
+bool nsacc::frontend::ast::mentions(
+    const Expr *expr, llvm::function_ref<bool(llvm::StringRef)> isMeant) {
+  return anyPart(expr, [&](const Expr *part) {
+    auto *name = llvm::dyn_cast<NameExpr>(part);
+    return name && isMeant(name->name);
+  });
 }

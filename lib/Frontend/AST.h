@@ -192,8 +192,9 @@ struct IndexExpr : Expr {
   llvm::ArrayRef<Expr *> indices;
 };
 
-/// Whether `expr` contains such a name. Names of tables and functions don't
-/// count.
+/// Whether `expr` is such an expression or has one in it, tables' names aside.
+bool anyPart(const Expr *expr, llvm::function_ref<bool(const Expr *)> isMeant);
+/// Whether `expr` has such a name in it, tables' and functions' aside.
 bool mentions(const Expr *expr,
               llvm::function_ref<bool(llvm::StringRef)> isMeant);
 

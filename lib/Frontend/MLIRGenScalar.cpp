@@ -22,6 +22,8 @@ ScalarGen::ScalarGen(const Source &source, Problems &problems,
 std::optional<Scalar> ScalarGen::generate(const ast::Expr *expr) {
   if (!expr)
     return std::nullopt;
+  if (!clause)
+    clause = expr;
   auto leaf = scope.leaves.find(expr);
   if (leaf != scope.leaves.end())
     return leaf->second;
@@ -335,7 +337,7 @@ ScalarGen::generateComparison(const ast::ComparisonExpr *expr) {
                     *rhs = expr->operands[index + 1];
     Range range = join(lhs->range, rhs->range);
     isWarned = isWarned || checkWindows(lhs, rhs) || checkRows(lhs, rhs) ||
-               checkOffset(lhs, rhs);
+               checkDistance(lhs, rhs) || checkPast(op, lhs, rhs);
     Result one = compare(op, expr->opRanges[index], operands[index],
                          operands[index + 1], range);
     if (!one)

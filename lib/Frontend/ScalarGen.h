@@ -110,12 +110,9 @@ private:
                              mlir::Value rhs, mlir::Location loc);
 
   // SemaMasks.cpp
-  /// Warns if a pooled key's number is compared with a token's. Returns whether
-  /// it warned.
+  /// Whether it warned of a pooled key's number that is compared with a
+  /// token's.
   bool checkWindows(const ast::Expr *lhs, const ast::Expr *rhs);
-  /// Warns if a query's row is compared with a key's position. Returns whether
-  /// it warned.
-  bool checkRows(const ast::Expr *lhs, const ast::Expr *rhs);
   /// Warns of quotients with a fraction that are compared.
   void checkQuotients(bool equality, mlir::Value lhs, mlir::Value rhs,
                       Range range);
@@ -123,9 +120,14 @@ private:
   void checkEquality(mlir::Value lhs, mlir::Value rhs, Range range);
 
   // SemaSums.cpp
-  /// Warns if S - T is added to a query's position. Returns whether it warned.
-  bool checkOffset(const ast::Expr *lhs, const ast::Expr *rhs);
-  /// Warns of a number so large that adding positions overflows.
+  /// Whether they warned: of a query's row that is compared with a key's
+  /// position.
+  bool checkRows(const ast::Expr *lhs, const ast::Expr *rhs);
+  /// Of S - T that is added to a query's position.
+  bool checkDistance(const ast::Expr *lhs, const ast::Expr *rhs);
+  /// Of an input that seems to say the same and is added to a query's position.
+  bool checkPast(ast::Operator op, const ast::Expr *lhs, const ast::Expr *rhs);
+  /// Warns of a number that positions can't be added to.
   void checkWrapping(mlir::Value sum, Range range);
 
   // SemaTables.cpp
@@ -188,6 +190,8 @@ private:
   const ScalarScope &scope;
   mlir::OpBuilder &builder;
   mlir::StringAttr file;
+  /// The whole expression, of which others are parts.
+  const ast::Expr *clause = nullptr;
 };
 
 } // namespace nsacc::frontend

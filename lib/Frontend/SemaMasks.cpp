@@ -55,26 +55,6 @@ bool ScalarGen::checkWindows(const ast::Expr *lhs, const ast::Expr *rhs) {
   return true;
 }
 
-bool ScalarGen::checkRows(const ast::Expr *lhs, const ast::Expr *rhs) {
-  auto rows = scope.counted.find("t"), keys = scope.counted.find("j");
-  if (rows == scope.counted.end() || keys == scope.counted.end())
-    return false;
-  StringRef queries = nsa::getTokenDim(rows->second),
-            tokens = nsa::getTokenDim(keys->second);
-  // A sum with a size already relates rows to keys.
-  if (queries == tokens || !hasTerm(lhs, rhs, {"t"}) ||
-      !hasTerm(lhs, rhs, {"j", "start()", "end()"}) ||
-      hasTerm(lhs, rhs, {"i", queries, tokens}))
-    return false;
-  problems
-      .warning(join(lhs->range, rhs->range),
-               "'t' is the query's row of " + Twine(queries) +
-                   ", and is compared with a position in " + tokens)
-      .note("'i' is the query's position among the keys, t + " + tokens +
-            " - " + queries + "; '1 * t' if its row is meant");
-  return true;
-}
-
 //===----------------------------------------------------------------------===//
 // Comparisons of real numbers
 //===----------------------------------------------------------------------===//
