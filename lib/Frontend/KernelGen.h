@@ -41,11 +41,13 @@ private:
 
   // SemaConstants.cpp
   std::optional<Constant> evaluate(const ast::Expr *expr);
-  /// An integer of at least `least` that dimensions can have; `what` is its
-  /// name in messages.
+  /// An integer of at least `least` that dimensions can have; `what` names it
+  /// in messages.
+  /// `ofFraction` says what to write instead of a number below 1.
   std::optional<int64_t> evaluateInt(const ast::Expr *expr,
-                                     const llvm::Twine &what, int64_t least);
-  /// The index of the name in `choices`.
+                                     const llvm::Twine &what, int64_t least,
+                                     llvm::StringRef ofFraction = "");
+  /// Which of `choices` the name is.
   std::optional<unsigned>
   evaluateChoice(const ast::Expr *expr, const llvm::Twine &what,
                  llvm::ArrayRef<llvm::StringRef> choices);

@@ -2,6 +2,7 @@
 
 #include "MaskProof.h"
 #include "Sequence.h"
+#include "Spellings.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -176,7 +177,8 @@ Bound KernelGen::generateTopK(const ast::CallExpr *call) {
   }
   Bound scores = generate(expr);
   std::optional<int64_t> top =
-      evaluateInt(number, "the number of blocks to select", 1);
+      evaluateInt(number, "the number of blocks to select", 1,
+                  /*ofFraction=*/explainFunction("topp"));
   auto tokens = evaluateSharing(call->find(ast::Clause::Kind::ShareTokens));
   auto heads = evaluateSharing(call->find(ast::Clause::Kind::ShareHeads));
   if (scores.isUnknown() || !top)

@@ -14,6 +14,9 @@ using llvm::Twine;
 static std::string explainArgument(const ast::CallExpr &call,
                                    StringRef argument, const std::string &usage,
                                    bool isMask = false) {
+  StringRef threshold = explainFunction("topp");
+  if (call.callee.text == "topk" && explainFunction(argument) == threshold)
+    return "write " + usage + "; " + threshold.str();
   StringRef clause =
       call.callee.text == "attend" ? explainClause(argument) : "";
   if (!clause.empty())
@@ -74,11 +77,14 @@ KernelGen::bindArguments(const ast::CallExpr *call,
       ++next;
     }
     if (values[index]) {
-      problems
-          .error(argument.value->range, "argument " + quote(names[index]) +
-                                            " of " + quote(call->callee.text) +
-                                            " is given twice")
-          .note(values[index]->range, "it is given here");
+      Problem &problem =
+          problems.error(argument.value->range,
+                         "argument " + quote(names[index]) + " of " +
+                             quote(call->callee.text) + " is given twice");
+      problem.note(values[index]->range, "it is given here");
+      // Other libraries' 'p' is a number.
+      if (call->callee.text == "topk" && names[index] == "p")
+        problem.note(explainFunction("topp"));
       return std::nullopt;
     }
     values[index] = argument.value;

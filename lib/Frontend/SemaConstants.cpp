@@ -24,8 +24,8 @@ static bool isMinusOne(const ast::Expr *expr) {
 }
 
 std::optional<int64_t> KernelGen::evaluateInt(const ast::Expr *expr,
-                                              const Twine &what,
-                                              int64_t least) {
+                                              const Twine &what, int64_t least,
+                                              StringRef ofFraction) {
   std::optional<Constant> constant = evaluate(expr);
   if (!constant)
     return std::nullopt;
@@ -33,7 +33,11 @@ std::optional<int64_t> KernelGen::evaluateInt(const ast::Expr *expr,
     Problem &problem = problems.error(
         expr->range, what + " must be an integer, found " +
                          describe(constant->type) + ", " + toString(*constant));
-    problem.note(constant->type == ScalarType::Real
+    // A quotient is most likely to be a whole one.
+    bool isFraction = constant->type == ScalarType::Real &&
+                      constant->real < 1 && !llvm::isa<ast::BinaryExpr>(expr);
+    problem.note(isFraction && !ofFraction.empty() ? ofFraction
+                 : constant->type == ScalarType::Real
                      ? "divide integers with floordiv or ceildiv; int(x) cuts "
                        "off a fraction"
                      : "write an integer, such as 16");
