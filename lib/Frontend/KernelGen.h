@@ -69,17 +69,23 @@ private:
   bool checkDistinct(const ast::Type &type,
                      llvm::ArrayRef<mlir::Attribute> dims);
   mlir::Attribute matchResultDim(const ast::Dim &dim, mlir::Attribute found);
-  /// The declared type of a result with the dimensions of the returned tensor.
   Dims orderAsInputs(llvm::ArrayRef<mlir::Attribute> dims,
                      llvm::ArrayRef<int64_t> order) const;
-  nsa::NamedTensorType matchResult(const ast::Result &result,
-                                   nsa::NamedTensorType found, Range range);
+  std::string adviseResult(const ast::Type &declared,
+                           llvm::ArrayRef<mlir::Attribute> dims,
+                           nsa::NamedTensorType type);
+  void explainHeads(Problem &problem, llvm::StringRef declared,
+                    mlir::Value value);
+  nsa::NamedTensorType matchResult(const ast::Result &result, mlir::Value value,
+                                   Range range);
 
   // SemaLayout.cpp
   /// Finds the names of heads and tokens, from markers and from their places in
   /// tensors with marked heads.
   void collectRoles();
   bool isHeads(const ast::Dim &dim) const;
+  std::string spellHeadsFirst(const ast::Type &declared,
+                              llvm::ArrayRef<mlir::Attribute> written) const;
   std::optional<size_t> findTokens(const ast::Type &type) const;
   std::optional<size_t> findTokensByPlace(const ast::Type &type) const;
   /// For each declared dimension, its index in the tensor's type: in the type,
@@ -193,8 +199,9 @@ private:
 
   // MLIRGenElementwise.cpp
   bool isElementwise(const ast::Expr *expr) const;
-  /// Makes one nsa.map for the whole tree. `element` is the result's element
-  /// type, if the context determines it.
+  /// One nsa.map for the whole tree. `element` is the result's element type,
+  /// if the context says.
+  bool reportSizes(const ast::Expr *expr);
   Bound generateElementwise(const ast::Expr *expr, mlir::Type element = {});
   mlir::Value convert(mlir::Value tensor, mlir::Type element, Range range);
   struct Operands;

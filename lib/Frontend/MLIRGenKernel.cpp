@@ -168,8 +168,7 @@ Value KernelGen::generateResult(const ast::Result &result,
                     : asTensor(bound, expr->range, "a result");
   if (!value)
     return {};
-  auto type = llvm::cast<nsa::NamedTensorType>(value.getType());
-  nsa::NamedTensorType declared = matchResult(result, type, expr->range);
+  nsa::NamedTensorType declared = matchResult(result, value, expr->range);
   if (!declared)
     return {};
   return convert(value, declared.getElementType(), expr->range);

@@ -249,3 +249,22 @@ void KernelGen::adviseHeads(Problem &problem, ArrayRef<Attribute> one,
     problem.note("an input with heads in front of the tokens is declared so: " +
                  marked);
 }
+
+/// A result's type as it was declared, with a mark that its heads stand in
+/// front of the tokens; empty where they don't. The mark says which are tokens
+/// in four dimensions.
+std::string KernelGen::spellHeadsFirst(const ast::Type &declared,
+                                       ArrayRef<Attribute> written) const {
+  constexpr size_t tokens = 1, heads = 2, rank = 4;
+  if (written.size() != rank || declared.dims.size() != rank)
+    return "";
+  Dims swapped(written);
+  std::swap(swapped[tokens], swapped[heads]);
+  for (auto [dim, found] : llvm::zip_equal(declared.dims, swapped)) {
+    auto named = llvm::dyn_cast<nsa::NamedDimAttr>(found);
+    if (dim.heads || !named || named.getName() != dim.getName())
+      return "";
+  }
+  return markHeads(swapped, written,
+                   [&](Attribute dim) { return dim == written[heads]; });
+}

@@ -107,20 +107,14 @@ def nsacc(tmp_path: Path, expression: str, result: str, command: str, *options: 
     return done
 
 
-def spell(dims: str) -> str:
-    """Dimensions that the program computes get names of their own."""
-    names = iter(["N0", "N1", "N2", "N3"])
-    return re.sub(r"(ragged )?\w+\([^()]*\)", lambda _: next(names), dims)
-
-
 def find_result(tmp_path: Path, expression: str) -> str | None:
     """The type that the expression can be returned as; none if it's refused."""
     done = nsacc(tmp_path, expression, "f32[Nowhere]", "compile", "--emit", "nsa", "-o", "-")
-    dims = re.search(r"declare the result as f32(\[.*\]);", done.stderr)
+    dims = re.search(r"declare the result as f32(\[.*?\])", done.stderr)
     if not dims:
         return None
     for element in ("f32", "bool"):
-        result = f"{element}{spell(dims[1])}"
+        result = f"{element}{dims[1]}"
         done = nsacc(tmp_path, expression, result, "compile", "--emit", "nsa", "-o", "-")
         if done.returncode == 0:
             return result
