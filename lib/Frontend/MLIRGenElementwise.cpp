@@ -179,12 +179,38 @@ std::optional<Type> KernelGen::getMapElement(ScalarType found, Type wanted,
   return std::nullopt;
 }
 
+/// Whether a value that isn't a tensor is computed of sizes, which is said.
+bool KernelGen::reportSizes(const ast::Expr *expr) {
+  auto isDim = [&](StringRef name) {
+    auto found = symbols.find(name);
+    return found != symbols.end() && found->second.kind == Symbol::Kind::Dim;
+  };
+  if (!ast::mentions(expr, isDim))
+    return false;
+  StringRef text = source.getText(expr->range);
+  const auto *difference = llvm::dyn_cast<ast::BinaryExpr>(expr);
+  bool isDistance = difference && difference->op == ast::Operator::Subtract &&
+                    llvm::isa<ast::NameExpr>(difference->lhs) &&
+                    llvm::isa<ast::NameExpr>(difference->rhs);
+  problems
+      .error(expr->range,
+             "expected a tensor or a number that is known when the program is "
+             "compiled, found sizes of dimensions, which a run tells")
+      .note("clauses know them: write " + quote(text) + " where it is needed" +
+            (isDistance ? ", as in 'where j <= t + " + text +
+                              "', which is 'where j <= i'"
+                        : Twine()));
+  return true;
+}
+
 Bound KernelGen::generateElementwise(const ast::Expr *expr, Type element) {
   Operands operands;
   Dims dims;
   if (!collect(expr, operands, dims))
     return {};
   if (operands.tensors.empty()) {
+    if (reportSizes(expr))
+      return {};
     std::optional<Constant> constant = evaluate(expr);
     Bound bound;
     if (constant) {
