@@ -11,10 +11,13 @@
 #include "mlir/Reducer/Tester.h"
 #include "nsacc/Frontend/Diagnostics.h"
 #include "nsacc/Frontend/Frontend.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 
 using namespace nsacc;
 
@@ -94,6 +97,19 @@ static bool write(mlir::ModuleOp module, const std::string &path) {
   return true;
 }
 
+/// The library ends the process for a script that can't be run.
+[[noreturn]] static void reportScript(void *script, const char *reason, bool) {
+  const std::string &path = *static_cast<std::string *>(script);
+  llvm::errs() << "nsacc-reduce: error: can't run '" << path
+               << "': " << llvm::StringRef(reason).rsplit(": ").second << '\n'
+               << "note: a script has to be executable, 'chmod +x " << path
+               << "', and to say who reads it, as in '#!/bin/sh' on its first "
+                  "line\n";
+  // Candidates are in files of their own.
+  llvm::sys::RunInterruptHandlers();
+  std::_Exit(2);
+}
+
 int main(int argc, char **argv) {
   std::string input, output = "-", script, dtype = "bf16";
   CLI::App app("Makes a program smaller for as long as a script finds it "
@@ -125,6 +141,7 @@ int main(int argc, char **argv) {
   if (!module)
     return 1;
   mlir::Tester tester(script, {});
+  llvm::ScopedFatalErrorHandler handler(reportScript, &script);
   if (tester.isInteresting(*module).first !=
       mlir::Tester::Interestingness::True) {
     llvm::errs() << "nsacc-reduce: error: '" << script << "' doesn't find '"
