@@ -13,9 +13,10 @@
 
 namespace nsacc {
 
-/// A child process. Starting it leaves this process's signal handlers, masks
-/// and timers unchanged. llvm::sys::Wait and ExecuteAndWait change the alarm
-/// and its handler for their time limits, even for 0 seconds.
+/// A program that runs beside this process, whose handlers, masks and timers
+/// stay as they are. llvm::sys::Wait and ExecuteAndWait take the alarm and its
+/// handler for their limits of time, even for one of 0 seconds. It is killed
+/// with the thread that started it, however this process ends.
 class Subprocess {
 public:
   /// The end of a program. Neither field is known if the process ignores
@@ -28,8 +29,9 @@ public:
     std::string describe() const;
   };
 
-  /// `arguments` begin with the program's name. `redirects` are as in
-  /// llvm::sys::ExecuteNoWait.
+  /// `arguments` begin with the program's name. `redirects` are files for
+  /// standard input, output and error: none for those of this process, an empty
+  /// name for /dev/null.
   static llvm::Expected<Subprocess>
   start(llvm::StringRef program, llvm::ArrayRef<llvm::StringRef> arguments,
         llvm::ArrayRef<std::optional<llvm::StringRef>> redirects);

@@ -2,8 +2,12 @@
 
 #include "nsacc/Support/Subprocess.h"
 #include "ProcessState.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include <gmock/gmock.h>
 #include <sys/wait.h>
+#include <thread>
 
 using namespace nsacc;
 using std::chrono::milliseconds;
@@ -41,6 +45,28 @@ TEST(Subprocess, IsKilledWithItsOwner) {
 TEST(Subprocess, CannotBeStarted) {
   auto process = Subprocess::start("/nowhere/sh", {"sh"}, {"", "", ""});
   EXPECT_THAT(llvm::toString(process.takeError()), HasSubstr("No such file"));
+}
+
+TEST(Subprocess, HasOutputAndErrorsInOneFile) {
+  llvm::SmallString<128> path;
+  ASSERT_FALSE(llvm::sys::fs::createTemporaryFile("subprocess", "txt", path));
+  auto process = llvm::cantFail(Subprocess::start(
+      "/bin/sh", {"sh", "-c", "cat; echo one; echo two >&2; echo three"},
+      {"", path.str(), path.str()}));
+  EXPECT_EQ(process.wait(std::chrono::minutes(1))->status, 0);
+  auto text = llvm::MemoryBuffer::getFile(path);
+  ASSERT_TRUE(text);
+  EXPECT_EQ((*text)->getBuffer(), "one\ntwo\nthree\n");
+  llvm::sys::fs::remove(path);
+  auto nowhere = Subprocess::start("/bin/sh", {"sh"}, {"/nowhere/in", "", ""});
+  EXPECT_EQ(llvm::toString(nowhere.takeError()),
+            "can't open /nowhere/in: No such file or directory");
+}
+
+TEST(Subprocess, IsKilledWithTheThreadThatStartedIt) {
+  std::optional<Subprocess> process;
+  std::thread([&] { process.emplace(start("exec sleep 60")); }).join();
+  EXPECT_EQ(process->wait(std::chrono::minutes(1))->describe(), "Killed");
 }
 
 TEST(Subprocess, ItsStatusMayBeLostAndTheWaitEnds) {
