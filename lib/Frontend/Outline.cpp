@@ -1,6 +1,7 @@
 //===- Outline.cpp - The names of a program and of the language -----------===//
 
 #include "nsacc/Frontend/Outline.h"
+#include "Lexer.h"
 #include "Parser.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -89,6 +90,29 @@ std::vector<Definition> nsacc::frontend::listDefinitions(StringRef text) {
   return all;
 }
 
+std::vector<std::pair<size_t, size_t>>
+nsacc::frontend::listUses(StringRef text, const Definition &definition) {
+  Source source(llvm::MemoryBufferRef(text, ""));
+  Problems problems;
+  std::vector<std::pair<size_t, size_t>> uses;
+  Lexer lexer(source, problems);
+  int64_t depth = 0;
+  Token token = lexer.next();
+  while (!token.is(Token::Kind::EndOfFile)) {
+    Token next = lexer.next();
+    depth += token.is(Token::Kind::LParen) - token.is(Token::Kind::RParen);
+    // In brackets, 'top=' names an argument.
+    bool isLabel = depth > 0 && next.is(Token::Kind::Equal);
+    if (token.is(Token::Kind::Identifier) && !isLabel &&
+        source.getText(token.range) == definition.name &&
+        token.range.begin >= definition.kernelBegin &&
+        token.range.end <= definition.kernelEnd)
+      uses.emplace_back(token.range.begin, token.range.end);
+    token = next;
+  }
+  return uses;
+}
+
 llvm::ArrayRef<Word> nsacc::frontend::getWords() {
   static constexpr Word words[] = {
       {"attend", "attend(q, k, v) [in selection] [where mask] [score …] …",
@@ -123,7 +147,63 @@ llvm::ArrayRef<Word> nsacc::frontend::getWords() {
        "by what a row's sum is divided, where the weight isn't softmax"},
       {"sink", "sink x[h]", "a score that takes part in the softmax alone"},
       {"scale", "scale 0.125", "the factor of q · k; D^-0.5 without it"},
-      {"in", "in sel", "the selection whose blocks an attention looks at"}};
+      {"in", "in sel", "the selection whose blocks an attention looks at"},
+      {"keep", "keep first n, last m",
+       "blocks that count as chosen within top"},
+      {"plus", "plus first n, last m", "blocks that are chosen beside top"},
+      {"count", "count c", "how many blocks each row of a selection has"},
+      {"share", "share tokens n, or share heads n [by mean]",
+       "queries that have one selection together"},
+      {"kernel", "kernel name<param = value>(input: type, …) -> type { … }",
+       "a program: parameters, inputs, results and statements"},
+      {"return", "return x, …", "the results, in the order of their types"},
+      {"heads", "heads H, in a type",
+       "a dimension of heads that stands in front of the tokens"},
+      {"ragged", "ragged T, in a type",
+       "tokens of rows of different lengths, packed"},
+      {"floordiv", "a floordiv b", "a quotient of integers, rounded down"},
+      {"ceildiv", "a ceildiv b", "a quotient of integers, rounded up"},
+      {"mod", "a mod b", "a - a floordiv b * b"},
+      {"inf", "inf", "infinity"},
+      {"i", "i",
+       "in clauses: the query's position among the keys, t + S - T; the "
+       "queries are the last ones"},
+      {"t", "t", "in clauses: the query's row in its tensor, from 0"},
+      {"j", "j",
+       "in clauses of pairs: the position of a key, or the number of a pooled "
+       "one or of a block"},
+      {"h", "h",
+       "in clauses: the query head; in those of topk the head of the "
+       "selection"},
+      {"b", "b", "in clauses: the row of the batch"},
+      {"s", "s", "in 'score' and 'weight': the scaled score of a pair"},
+      {"start", "start(j)", "the first token of a key or a block"},
+      {"end", "end(j)", "the token behind the last one of a key or a block"},
+      {"visible", "visible", "in 'normalize': how many keys the row sees"},
+      {"sum", "sum", "in 'normalize': the sum of the row's weights"},
+      {"G", "G", "in clauses of attend: query heads of each key head"},
+      {"exp", "exp(x)", "e to the power of x"},
+      {"exp2", "exp2(x)", "2 to the power of x"},
+      {"log", "log(x)", "natural logarithm"},
+      {"log2", "log2(x)", "logarithm to the base 2"},
+      {"sqrt", "sqrt(x)", "square root"},
+      {"tanh", "tanh(x)", "hyperbolic tangent"},
+      {"sin", "sin(x)", "sine, of radians"},
+      {"cos", "cos(x)", "cosine, of radians"},
+      {"erf", "erf(x)", "error function"},
+      {"abs", "abs(x)", "absolute value; integers stay integers"},
+      {"sigmoid", "sigmoid(x)", "1 / (1 + exp(-x))"},
+      {"silu", "silu(x)", "x * sigmoid(x)"},
+      {"relu", "relu(x)", "max(x, 0)"},
+      {"gelu", "gelu(x)", "x / 2 * (1 + erf(x / sqrt(2)))"},
+      {"softcap", "softcap(s, c)", "c * tanh(s / c)"},
+      {"pow", "pow(a, b)", "a to the power of b, reals"},
+      {"min", "min(a, b, …)", "the least; integers stay integers"},
+      {"max", "max(a, b, …)", "the greatest; integers stay integers"},
+      {"floor", "floor(x)", "a real rounded down, as a real"},
+      {"select", "select(c, a, b)", "a where the condition c holds, else b"},
+      {"float", "float(x)", "an integer as a real"},
+      {"int", "int(x)", "a real without its fraction, as an integer"}};
   return words;
 }
 

@@ -105,6 +105,21 @@ std::optional<lsp::Location> nsacc::findDefinition(const lsp::URIForFile &uri,
   return lsp::Location(uri, lines.getRange(own->begin, own->end));
 }
 
+std::vector<lsp::Location> nsacc::listReferences(const lsp::URIForFile &uri,
+                                                 StringRef text,
+                                                 lsp::Position place,
+                                                 bool withDefinition) {
+  Lines lines(text);
+  std::vector<lsp::Location> found;
+  auto own = find(text, findWord(text, lines.getOffset(place)));
+  if (!own)
+    return found;
+  for (auto [begin, end] : frontend::listUses(text, *own))
+    if (withDefinition || begin != own->begin)
+      found.emplace_back(uri, lines.getRange(begin, end));
+  return found;
+}
+
 lsp::CompletionList nsacc::listCompletions(StringRef text,
                                            lsp::Position place) {
   lsp::CompletionList list;

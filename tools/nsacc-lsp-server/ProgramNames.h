@@ -16,7 +16,12 @@ std::optional<llvm::lsp::Hover> findHover(llvm::StringRef text,
 std::optional<llvm::lsp::Location>
 findDefinition(const llvm::lsp::URIForFile &uri, llvm::StringRef text,
                llvm::lsp::Position place);
-/// Names that are possible at a position.
+/// All places of the program's own name at a place, also that which gives it
+/// where `withDefinition` says so.
+std::vector<llvm::lsp::Location>
+listReferences(const llvm::lsp::URIForFile &uri, llvm::StringRef text,
+               llvm::lsp::Position place, bool withDefinition);
+/// Names that may stand at a place.
 llvm::lsp::CompletionList listCompletions(llvm::StringRef text,
                                           llvm::lsp::Position place);
 

@@ -4,6 +4,7 @@
 #include "ProgramDiagnostics.h"
 #include "ProgramNames.h"
 #include "nsacc/Support/JSON.h"
+#include "nsacc/Support/Version.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/LSP/Logging.h"
 #include "llvm/Support/raw_ostream.h"
@@ -41,13 +42,24 @@ void Router::forwardToMlir(const std::string &message) {
   std::fflush(toMlir);
 }
 
+/// The answer to 'initialize' has MLIR's own name.
+static void nameServer(json::Value &message) {
+  json::Object *object = message.getAsObject();
+  json::Object *result = object ? object->getObject("result") : nullptr;
+  if (result && result->get("serverInfo"))
+    (*result)["serverInfo"] =
+        json::Object{{"name", "nsacc-lsp-server"}, {"version", getVersion()}};
+}
+
 void Router::forwardToEditor() {
   readMessages(fromMlir, lsp::JSONStreamStyle::Standard,
                [this](const std::string &message) {
-                 if (Expected<json::Value> value = json::parse(message))
+                 if (Expected<json::Value> value = json::parse(message)) {
+                   nameServer(*value);
                    sendToEditor(*value);
-                 else
+                 } else {
                    consumeError(value.takeError());
+                 }
                  return true;
                });
 }
@@ -133,7 +145,15 @@ void Router::answer(const json::Value &id, StringRef method,
         findDefinition(params.textDocument.uri, text, params.position));
   if (method == "textDocument/completion")
     return sendFound(std::optional(listCompletions(text, params.position)));
-  // An empty answer for a list of symbols and the like.
+  if (method == "textDocument/references") {
+    lsp::ReferenceParams wanted;
+    bool withDefinition = fromJSON(value, wanted, root)
+                              ? wanted.context.includeDeclaration
+                              : true;
+    return send(json::Array(listReferences(params.textDocument.uri, text,
+                                           params.position, withDefinition)));
+  }
+  // Nothing to show for a list of symbols and the like.
   send(nullptr);
 }
 

@@ -6,6 +6,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace nsacc::frontend {
@@ -25,7 +26,12 @@ struct Definition {
 /// read.
 std::vector<Definition> listDefinitions(llvm::StringRef text);
 
-/// A function or a clause of the language: its spelling, syntax and meaning.
+/// The places of a name in its kernel, its definition's among them, in bytes.
+std::vector<std::pair<size_t, size_t>> listUses(llvm::StringRef text,
+                                                const Definition &definition);
+
+/// A function, a clause or a name within clauses, how it is written, and what
+/// it means.
 struct Word {
   llvm::StringLiteral name, form, meaning;
 };

@@ -30,9 +30,9 @@ class Server {
     return new Promise((resolve) => this.requests.set(id, resolve));
   }
 
-  ask(what, document, { line, character }) {
+  ask(what, document, { line, character }, more = {}) {
     return this.request(`textDocument/${what}`, {
-      textDocument: { uri: document.uri.toString() }, position: { line, character } });
+      textDocument: { uri: document.uri.toString() }, position: { line, character }, ...more });
   }
 
   send(message) {
@@ -109,15 +109,23 @@ function toMarkdown(contents) {
   return [contents].flat().map((part) => new vscode.MarkdownString(part.value ?? part));
 }
 
+// One place, a list of them, or none.
+function toLocations(found) {
+  return [found ?? []].flat().map((place) =>
+    new vscode.Location(vscode.Uri.parse(place.uri), toRange(place.range)));
+}
+
 async function provideHover(document, position) {
   const found = await server.ask("hover", document, position);
   return found && new vscode.Hover(toMarkdown(found.contents), found.range && toRange(found.range));
 }
 
 async function provideDefinition(document, position) {
-  const found = await server.ask("definition", document, position);
-  return [found ?? []].flat().map((place) =>
-    new vscode.Location(vscode.Uri.parse(place.uri), toRange(place.range)));
+  return toLocations(await server.ask("definition", document, position));
+}
+
+async function provideReferences(document, position, context) {
+  return toLocations(await server.ask("references", document, position, { context }));
 }
 
 async function provideCompletionItems(document, position) {
@@ -143,6 +151,7 @@ function activate(context) {
     diagnostics,
     vscode.languages.registerHoverProvider(selector, { provideHover }),
     vscode.languages.registerDefinitionProvider(selector, { provideDefinition }),
+    vscode.languages.registerReferenceProvider(selector, { provideReferences }),
     vscode.languages.registerCompletionItemProvider(selector, { provideCompletionItems }),
     vscode.workspace.onDidOpenTextDocument((document) => ours(document) && server.open(document)),
     vscode.workspace.onDidChangeTextDocument(
