@@ -231,16 +231,34 @@ def lend_torch(tensor: Any, torch: Any) -> _nsacc.HostTensor:
     return _nsacc.HostTensor.from_dlpack(torch.utils.dlpack.to_dlpack(tensor))
 
 
+_MOST_TOKENS = 2**31 - 1
+
+
 def narrow_offsets(value: Any) -> Any:
     """Converts offsets of i64, as jagged tensors have, to i32. Numbers that i32 can't hold become
     its bounds. No tensor has these as offsets: a run refuses them, and nothing has to wait here."""
     torch = sys.modules.get("torch")
-    low, high = -1, 2**31 - 1
+    low, high = -1, _MOST_TOKENS
     if torch is not None and isinstance(value, torch.Tensor) and value.dtype == torch.int64:
         return value.clamp(low, high).to(torch.int32)
     if isinstance(value, np.ndarray) and value.dtype == np.int64:
         return np.clip(value, low, high).astype(np.int32)
     return value
+
+
+def check_offsets(specs: Sequence[TensorSpec], given: Sequence[Any]) -> None:
+    """Whether a refused run had offsets on the host that i32 can't hold: what it says is about
+    their bounds."""
+    torch = sys.modules.get("torch")
+    for spec, value in zip(specs, given):
+        if torch is not None and isinstance(value, torch.Tensor) and not value.is_cuda:
+            value = value.numpy(force=True)
+        if not spec.is_offsets or not isinstance(value, np.ndarray) or value.dtype != np.int64:
+            continue
+        for entry in np.flatnonzero((value < 0) | (value > _MOST_TOKENS))[:1]:
+            _fail(spec, f"has {value.flat[entry]} at entry {entry}, expected 0 to {_MOST_TOKENS}: "
+                        f"offsets count packed tokens, from 0 up to the number of all of them, "
+                        f"and are held in i32")
 
 
 # -- NumPy ------------------------------------------------------------------------------------

@@ -482,13 +482,13 @@ class Program:
         A tuple of integers stands for a tensor of that shape, except for the offsets of ragged
         dimensions, because their values are needed. Raises `ArgumentError` as a call does.
         """
-        specs = self.signature.inputs
-        values = _device.narrow_offsets(specs, self._bind(inputs, named_inputs), None)
+        specs, given = self.signature.inputs, self._bind(inputs, named_inputs)
+        values = _device.narrow_offsets(specs, given, None)
         views = [_view_or_shape(spec, value, self._on_gpu) for spec, value in zip(specs, values)]
         _inputs.check_dtypes(specs, views, self._find_dtype)
         tensors = [view.tensor for view in views]
         devices = [tensor.device for tensor in tensors if tensor.device is not None]
-        shapes, _ = self._program.infer_shapes(tensors, device=devices[0] if devices else None)
+        shapes, _ = self._infer_shapes(tensors, given, device=devices[0] if devices else None)
         return {spec.name: shape for spec, shape in zip(self.signature.results, shapes)}
 
     def __repr__(self) -> str:
@@ -558,11 +558,19 @@ class Program:
         return (f"run() takes the inputs as one list, tuple or mapping, as in "
                 f"program.run([{listed}]); a call takes them one by one: program({listed})")
 
+    def _infer_shapes(self, tensors: Sequence[Any], given: Sequence[Any], **where: Any) -> Any:
+        """`given`: the inputs before their offsets became i32."""
+        try:
+            return self._program.infer_shapes(tensors, **where)
+        except ArgumentError:
+            _inputs.check_offsets(self.signature.inputs, given)
+            raise
+
     def _run(self, values: Sequence[Any], threads: int | None = None, stream: Any = None,
              **options: Any) -> tuple[Any, Timing]:
         if threads is None:
             threads = _nsacc.threads_from_environment()
-        specs = self.signature.inputs
+        specs, given = self.signature.inputs, values
         values = _device.narrow_offsets(specs, values, stream)
         inputs = [_inputs.view(spec, value, self._on_gpu) for spec, value in zip(specs, values)]
         _inputs.check_dtypes(specs, inputs, self._find_dtype)
@@ -571,7 +579,7 @@ class Program:
         inputs = _device.move_numbers(specs, values, inputs, library, place)
         tensors = [one.tensor for one in inputs]
         where = {"device": place.device, "stream": place.stream}
-        shapes, odd = self._program.infer_shapes(tensors, **where)
+        shapes, odd = self._infer_shapes(tensors, given, **where)
         if odd and not self._has_warned:
             self._has_warned = True
             warnings.warn(f"{self.kernel}: {odd} It is {self.kernel}{self.signature}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import warnings
 
 import numpy as np
@@ -29,10 +30,10 @@ def attend(clauses="", inputs=""):
     return f"kernel f({HEAD}{inputs}) -> [B, T, HQ, DV] {{ return attend(q, k, v) {clauses}; }}"
 
 
-def packed(q_offsets, k_offsets, tokens=6):
+def packed(q_offsets, k_offsets, tokens=6, dtype=np.int32):
     source = f"kernel f({PACKED}) -> [ragged T, H, D] {{ return attend(q, k, v); }}"
     tensors = [normal(RNG, tokens, 2, 4) for _ in range(3)]
-    offsets = [np.array(o, dtype=np.int32) for o in (q_offsets, k_offsets)]
+    offsets = [np.array(o, dtype=dtype) for o in (q_offsets, k_offsets)]
     return (source, *tensors, *offsets)
 
 
@@ -61,6 +62,28 @@ def test_offsets_start_at_zero():
 
 def test_offsets_do_not_decrease():
     rejects("must not decrease: entry", *packed([0, 4, 2, 6], [0, 1, 2, 6]))
+
+
+@pytest.mark.parametrize("entry,number", [(1, 2**32 + 5), (1, -2**40), (1, -5), (3, 2**31)])
+def test_offsets_that_i32_cannot_hold_are_told_as_they_are(entry, number):
+    offsets = [0, 2, 4, 6]
+    offsets[entry] = number
+    message = (f"'T_offsets' has {number} at entry {entry}, expected 0 to 2147483647: offsets "
+               f"count packed tokens")
+    source, *tensors = packed(offsets, [0, 1, 2, 6], dtype=np.int64)
+    rejects(message, source, *tensors)
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        program(source).result_shapes(*(one.shape for one in tensors[:3]), *tensors[3:])
+    torch = pytest.importorskip("torch")
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        program(source)(*map(torch.from_numpy, tensors))
+
+
+def test_wide_offsets_within_i32_are_told_as_others():
+    rejects("must not decrease: entry 2 is 2 after 4",
+            *packed([0, 4, 2, 6], [0, 1, 2, 6], dtype=np.int64))
+    rejects("'T_offsets' ends at 2147483647 but",
+            *packed([0, 4, 5, 2**31 - 1], [0, 1, 2, 6], dtype=np.int64))
 
 
 def test_offsets_end_at_the_packed_size():
