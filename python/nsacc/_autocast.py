@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from .program import Program
 
 DEVICES = ("CPU", "CUDA")
-"""Of torch's dispatch keys, those of autocast for devices that programs run on."""
+"""Devices that programs run on, as torch's dispatch keys of autocast spell them."""
 _TYPES = ("bf16", "f16")
 
 
 def find(values: Sequence[Any]) -> str | None:
-    """The device, as torch's dispatch keys spell it, whose autocast a call is under."""
+    """The device of a call's autocast, as torch's dispatch keys spell it."""
     torch = sys.modules.get("torch")
     if torch is None or not torch._C._is_any_autocast_enabled():
         return None

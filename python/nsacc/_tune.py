@@ -32,14 +32,14 @@ class Progress:
 
     seconds: float
     compiled: int
-    """Candidates that were compiled, measured, and that failed."""
+    """Numbers of candidates that were compiled, that were measured, and that failed."""
     measured: int
     failed: int
     chosen_ms: float
-    """Of the compiler's choice; 0 while it isn't known."""
+    """Time of the compiler's choice; 0 while it isn't known."""
     best_ms: float
     what: str
-    """What is tried."""
+    """The current work, as a text."""
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,13 @@ class Trial:
     """A candidate."""
 
     schedule: str
-    """Its fields beside what the program gives; empty: the compiler's choice."""
+    """Its fields beside the given ones; empty: the compiler's choice."""
     predicted_ms: float
-    """By the model."""
+    """Time by the model."""
     ms: float | None = None
-    """None where it wasn't measured."""
+    """Measured time; None if it wasn't measured."""
     failure: str | None = None
-    """Why it wasn't."""
+    """The reason why it wasn't measured."""
     skipped: bool = False
     """Whether the time was over before it was compiled."""
 
@@ -63,30 +63,31 @@ class Tuning:
     """The result of tuning."""
 
     program: Program
-    """Compiled with the schedule."""
+    """The program compiled with the schedule."""
     schedule: str
-    """Beside what the program gives; empty where nothing is faster than the compiler's choice."""
+    """Fields beside the given ones; empty if no candidate is faster than the compiler's choice."""
     ms: float
     """Milliseconds of a run, the median."""
     spread_ms: tuple[float, float]
-    """The quartiles."""
+    """The quartiles of these times."""
     chosen_ms: float
-    """Of the compiler's choice, measured in turn with it."""
+    """Time of the compiler's choice, measured in turn with it."""
     floor_ms: float
-    """As ``Program.explain`` has it: of the work, whatever the schedule; 0: not known."""
+    """The floor of ``Program.explain``, which depends on the work and not on the schedule; 0: not
+    known."""
     error: float
-    """The largest error of the schedule's results beside the oracle's, as a part of what
-    docs/Numerics.md allows; 0 for the compiler's choice, which isn't checked again."""
+    """The largest error of the schedule's results beside the oracle's, as a part of the bound of
+    docs/Numerics.md; 0 for the compiler's choice, which isn't checked again."""
     clock_mhz: int
-    """Of the GPU's multiprocessors behind the last measurement; 0: not known."""
+    """Clock of the GPU's multiprocessors after the last measurement; 0: not known."""
     seconds: float
     ending: str
-    """Why it ended."""
+    """The reason why tuning ended."""
     kept: bool
-    """Whether compilations to come take it: not where the folder can't be written, or the time was
-    over before all candidates were tried and nothing was faster than the compiler's choice."""
+    """Whether later compilations take it: not if the folder can't be written, or if the time was
+    over before all candidates were tried and none was faster than the compiler's choice."""
     trials: tuple[Trial, ...]
-    """The compiler's choice is the first."""
+    """All candidates; the compiler's choice is the first."""
 
 
 def get_worker() -> list[str]:

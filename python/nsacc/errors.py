@@ -39,7 +39,7 @@ class Diagnostic:
     end_column: int = 0
     notes: tuple[Diagnostic, ...] = ()
     text: str = field(default="", repr=False)
-    """As the command line prints it, with source lines and carets; empty for notes."""
+    """The text that the command line prints, with source lines and carets; empty for notes."""
 
     def __str__(self) -> str:
         if self.text:

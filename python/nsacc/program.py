@@ -44,7 +44,7 @@ class Timing:
     """Times of a run."""
 
     compile_seconds: float
-    """Of making code for the inputs' sizes, or finding it in the cache; 0 where an earlier run
+    """Seconds of making code for the inputs' sizes, or finding it in the cache; 0 if an earlier run
     did."""
     run_seconds: float
     workspace_bytes: int

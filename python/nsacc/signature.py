@@ -19,7 +19,8 @@ class Dim:
     kind: str
     """"constant", "named", "ragged", "offsets", "pool", "pooled" or "blocks"."""
     name: str = ""
-    """The dimension that this one is, packs, pools or divides; empty for constants."""
+    """The name of this dimension, or of the dimension that it packs, pools or divides; empty for
+    constants."""
     count: str = ""
     """The name that counts declared pooled keys."""
     ragged: bool = False

@@ -54,7 +54,7 @@ def blocks(text: str) -> list[Block]:
 
 
 def _mirror(root: Path, scratch: Path) -> None:
-    """Links the repository's top level into `scratch`, so that what runs leaves nothing behind."""
+    """Links the repository's top level into `scratch`, so that runs leave nothing behind."""
     for entry in root.iterdir():
         if entry.name != ".git":
             (scratch / entry.name).symlink_to(entry)

@@ -5,7 +5,7 @@ A rule reads
     - [A3] Text. (`dialects/NSA/IR/NSAVerify….cpp`: "words of the message"; `test/…-invalid.mlir`)
 
 Its message stands in the source file and is expected by the test. Messages of a td file are made by
-MLIR, so only the test is looked at. Labels are unique and count up, and every message of the
+MLIR, so only the test is checked. Labels are unique and count up, and every message of the
 verifiers of dialects/NSA/IR belongs to a rule.
 """
 

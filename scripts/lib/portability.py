@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 
 LIMITS = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 29), "CXXABI": (1, 3, 13), "GCC": (7, 0, 0)}
-"""What RHEL 9 has, of glibc 2.34 and GCC 11. Ubuntu 22.04 has more."""
+"""Versions of RHEL 9, from glibc 2.34 and GCC 11. Ubuntu 22.04 has newer ones."""
 
 PLATFORM = "manylinux_2_34_x86_64"
-"""The same limits as a wheel's tag."""
+"""These limits as a wheel's tag."""
 
 
 def too_new(library: Path) -> list[str]:

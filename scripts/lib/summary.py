@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MOST_FAILURES = 20
-"""Failures that are told of; all count."""
+"""The most failures that are printed; all count."""
 MOST_LINES = 5
-"""Lines told of one failure."""
+"""The most lines that are printed for one failure."""
 
 
 @dataclass

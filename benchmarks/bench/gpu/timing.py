@@ -27,8 +27,8 @@ class Launch:
     count: int
     seconds: float
     captured: Run | None = None
-    """What a graph was captured of: the graph reads its tensors' addresses, and doesn't hold
-    them."""
+    """The run that a graph was captured from: the graph reads its tensors' addresses, and doesn't
+    keep them alive."""
 
 
 class CudaTimer:

@@ -8,18 +8,60 @@
 using namespace mlir;
 using namespace nsacc::nsatile;
 
+/// Whether a name is one that the printer makes: "arg0", "0".
+static bool isNumbered(StringRef name) {
+  name.consume_front("arg");
+  return llvm::all_of(name, llvm::isDigit);
+}
+
+static void nameArguments(Region &region, OpAsmSetValueNameFn setName) {
+  for (BlockArgument argument : region.getArguments())
+    if (auto place = dyn_cast<NameLoc>(argument.getLoc()))
+      setName(argument, place.getName());
+}
+
+void ProgramOp::getAsmBlockArgumentNames(Region &region,
+                                         OpAsmSetValueNameFn setName) {
+  nameArguments(region, setName);
+}
+
+void PlanOp::getAsmBlockArgumentNames(Region &region,
+                                      OpAsmSetValueNameFn setName) {
+  nameArguments(region, setName);
+}
+
 template <typename OpTy>
 static ParseResult parseFunction(OpAsmParser &parser, OperationState &result) {
-  auto buildType = [](Builder &builder, ArrayRef<Type> inputs,
-                      ArrayRef<Type> results,
-                      function_interface_impl::VariadicFlag, std::string &) {
-    return builder.getFunctionType(inputs, results);
-  };
-  return function_interface_impl::parseFunctionOp(
-      parser, result, /*allowVariadic=*/false,
-      OpTy::getFunctionTypeAttrName(result.name), buildType,
+  Builder &builder = parser.getBuilder();
+  StringAttr name;
+  SmallVector<OpAsmParser::Argument> arguments;
+  SmallVector<Type> types, resultTypes;
+  SmallVector<DictionaryAttr> resultAttrs;
+  bool isVariadic;
+  if (parser.parseSymbolName(name, SymbolTable::getSymbolAttrName(),
+                             result.attributes) ||
+      function_interface_impl::parseFunctionSignatureWithArguments(
+          parser, /*allowVariadic=*/false, arguments, isVariadic, resultTypes,
+          resultAttrs) ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes))
+    return failure();
+  for (OpAsmParser::Argument &argument : arguments) {
+    types.push_back(argument.type);
+    StringRef spelled = argument.ssaName.name.drop_front();
+    if (isNumbered(spelled))
+      continue;
+    Location place = argument.sourceLoc.value_or(
+        parser.getEncodedSourceLoc(argument.ssaName.location));
+    argument.sourceLoc = NameLoc::get(builder.getStringAttr(spelled), place);
+  }
+  result.addAttribute(
+      OpTy::getFunctionTypeAttrName(result.name),
+      TypeAttr::get(builder.getFunctionType(types, resultTypes)));
+  call_interface_impl::addArgAndResultAttrs(
+      builder, result, arguments, resultAttrs,
       OpTy::getArgAttrsAttrName(result.name),
       OpTy::getResAttrsAttrName(result.name));
+  return parser.parseRegion(*result.addRegion(), arguments);
 }
 
 template <typename OpTy>

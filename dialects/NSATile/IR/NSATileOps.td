@@ -27,6 +27,7 @@ def NSATile_Buffer : MemRefOf<[AnyType]>;
 
 class NSATile_FunctionOp<string mnemonic> : NSATile_Op<mnemonic, [
     FunctionOpInterface, IsolatedFromAbove, AutomaticAllocationScope,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>,
     HasParent<"::mlir::ModuleOp">]> {
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;

@@ -30,11 +30,14 @@ PlanBuilder::PlanBuilder(KernelOp kernel, OpBuilder outer,
   for (const schedule::ScheduledOp &op : schedule::getScheduledOps(kernel))
     names[op.op] = builder.getStringAttr(op.name);
   SmallVector<Type> types;
+  SmallVector<Location> places;
   SmallVector<DictionaryAttr> attributes;
   auto add = [&](Type type, StringRef name, ArrayRef<int64_t> order) {
     types.push_back(getInputType(cast<NamedTensorType>(type), order));
-    SmallVector<NamedAttribute> all = {builder.getNamedAttr(
-        NSADialect::getNameAttrName(), builder.getStringAttr(name))};
+    StringAttr nameAttr = builder.getStringAttr(name);
+    places.push_back(NameLoc::get(nameAttr, getLoc()));
+    SmallVector<NamedAttribute> all = {
+        builder.getNamedAttr(NSADialect::getNameAttrName(), nameAttr)};
     if (!llvm::is_sorted(order))
       all.push_back(builder.getNamedAttr(NSADialect::getOrderAttrName(),
                                          builder.getDenseI64ArrayAttr(order)));
@@ -54,9 +57,7 @@ PlanBuilder::PlanBuilder(KernelOp kernel, OpBuilder outer,
   state.addRegion();
   plan = cast<nsatile::PlanOp>(builder.create(state));
   plan.setAllArgAttrs(attributes);
-  Block *block =
-      builder.createBlock(&plan.getBody(), {}, types,
-                          SmallVector<Location>(types.size(), getLoc()));
+  Block *block = builder.createBlock(&plan.getBody(), {}, types, places);
   builder.setInsertionPointToStart(block);
   for (auto [argument, buffer] :
        llvm::zip(kernel.getArguments(), block->getArguments()))
@@ -270,6 +271,36 @@ Value PlanBuilder::computePooledOffsets(PooledDimAttr pooled) {
   return buffer;
 }
 
+/// "S", "S_windows", "S_blocks"
+static std::string nameSize(Attribute dim) {
+  if (auto pooled = dyn_cast<PooledDimAttr>(dim))
+    return (pooled.getBase() + "_windows").str();
+  if (auto blocks = dyn_cast<BlocksDimAttr>(dim))
+    return (blocks.getBase() + "_blocks").str();
+  if (auto offsets = dyn_cast<OffsetsDimAttr>(dim))
+    return (offsets.getOf() + "_offsets").str();
+  return toString(dim);
+}
+
+StringAttr PlanBuilder::findName(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value);
+      argument && argument.getOwner() == &plan.getBody().front())
+    if (auto place = dyn_cast<NameLoc>(argument.getLoc()))
+      return place.getName();
+  for (auto [dim, size] : sizes)
+    if (size == value)
+      return builder.getStringAttr(nameSize(dim));
+  for (auto [tensor, buffer] : buffers) {
+    Operation *op = tensor.getDefiningOp();
+    StringAttr name = buffer == value && op ? names.lookup(op) : StringAttr();
+    if (!name)
+      continue;
+    bool isFirst = cast<OpResult>(tensor).getResultNumber() == 0;
+    return isFirst ? name : builder.getStringAttr(name.getValue() + "_lse");
+  }
+  return {};
+}
+
 std::string PlanBuilder::nameProgram(StringRef what) {
   return (kernel.getSymName() + "_" + what + "_" + Twine(programs++)).str();
 }
@@ -317,8 +348,11 @@ Value ProgramBuilder::importNumber(OpFoldResult number) {
 
 Value ProgramBuilder::import(Value planValue) {
   Value &argument = arguments[planValue];
-  if (!argument)
-    argument = program.getBody().addArgument(planValue.getType(), getLoc());
+  if (!argument) {
+    StringAttr name = plan.findName(planValue);
+    Location place = name ? NameLoc::get(name, getLoc()) : getLoc();
+    argument = program.getBody().addArgument(planValue.getType(), place);
+  }
   return argument;
 }
 

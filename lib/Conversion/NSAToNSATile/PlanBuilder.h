@@ -186,6 +186,10 @@ public:
   /// Ends the plan.
   void finish();
 
+  /// The name of an input, a result, a size or a tensor in memory; null for
+  /// other values of the plan.
+  mlir::StringAttr findName(mlir::Value value);
+
   /// A name for the next program: "nsa_pool_0".
   std::string nameProgram(llvm::StringRef what);
   /// Programs stand in front of the plan.

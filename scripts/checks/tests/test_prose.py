@@ -15,6 +15,7 @@ def plain(count: int) -> str:
     ("dialects/A.td", "// Those that share a list.\ndef A;\n", 1),
     ("python/a.py", "x = 1\n# How often\n# it runs.\ny = 2\n", 2),
     ("python/a.py", "def f():\n    \"\"\"The same of a row.\"\"\"\n", 2),
+    ("python/a.py", "x = 1\n\"\"\"How many there are.\"\"\"\n", 2),
     ("python/a.py", "x = 1  # Where rows end.\n", 1),
 ])
 def test_headless_comment(tree, path: str, text: str, line: int) -> None:

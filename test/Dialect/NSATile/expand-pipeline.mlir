@@ -336,7 +336,7 @@ nsatile.program @large_sum(%q: tensor<64x64xbf16, #s>, %init: tensor<64x192xf32,
     // CHECK: nsatile.dot_async %{{.*}}, transpose
     // CHECK: %[[FIRST:.*]] = nsatile.reduce max
     // CHECK-NOT: arith.mulf
-    // CHECK: scf.for %{{.*}} iter_args(%[[ACC:.*]] = %arg1, %[[P:.*]] = %{{.*}}, %[[ROWS:.*]] = %[[FIRST]])
+    // CHECK: scf.for %{{.*}} iter_args(%[[ACC:.*]] = %init, %[[P:.*]] = %{{.*}}, %[[ROWS:.*]] = %[[FIRST]])
     // CHECK:   nsatile.dot_async %{{.*}}, transpose
     // CHECK:   %[[FACTOR:.*]] = nsatile.broadcast %[[ROWS]] along [1]
     // CHECK:   %[[SCALED:.*]] = arith.mulf %[[ACC]], %[[FACTOR]]

@@ -173,8 +173,8 @@ nsatile.program @parts(%a: index, %b: index, %c: index, %d: index, %list: memref
 // DOMAIN-LABEL: nsatile.program @members
 // DOMAIN: nsatile.fold over
 // DOMAIN: %[[ENTRY:.*]] = arith.floordivsi
-// DOMAIN: %[[LOW:.*]] = memref.load %arg2[%[[ENTRY]], %c0{{.*}}]
-// DOMAIN: %[[HIGH:.*]] = memref.load %arg2[%[[ENTRY]], %c1{{.*}}]
+// DOMAIN: %[[LOW:.*]] = memref.load %words[%[[ENTRY]], %c0{{.*}}]
+// DOMAIN: %[[HIGH:.*]] = memref.load %words[%[[ENTRY]], %c1{{.*}}]
 // DOMAIN: arith.addi %[[LOW]], %[[HIGH]]
 nsatile.program @members(%n: index, %list: memref<16xi32>, %words: memref<16x2xi32>, %x: i32, %out: memref<1xi32>) {
   %c0 = arith.constant 0 : index

@@ -37,7 +37,7 @@ nsatile.program @attend(%q: tensor<64x64xbf16>, %k: memref<?x64xbf16>, %v: memre
 // Without values there is no accumulator; a state goes on from where it was.
 
 // CHECK-LABEL: nsatile.program @lse
-// CHECK: nsatile.fold at %{{.*}} state(%arg0, %arg1 : tensor<4xf32>, tensor<4xf32>)
+// CHECK: nsatile.fold at %{{.*}} state(%m, %l : tensor<4xf32>, tensor<4xf32>)
 // CHECK: nsatile.softmax_update
 // CHECK-NOT: nsatile.dot
 // CHECK: nsatile.yield %{{.*}}, %{{.*}} : tensor<4xf32>, tensor<4xf32>

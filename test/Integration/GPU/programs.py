@@ -79,9 +79,9 @@ class Case:
     dtype: str = "bf16"
     schedule: str = ""
     heads: tuple[int, int] = (4, 2)
-    """Of queries, and of keys; programs without groups have the latter."""
+    """Heads of queries, and of keys; programs without groups have the latter."""
     channels: tuple[int, int] = (64, 64)
-    """Of queries and keys, and of values."""
+    """Channels of queries and keys, and of values."""
     params: tuple[tuple[str, int], ...] = ()
     target: str = TARGET
 
@@ -196,7 +196,7 @@ def to_device(inputs: Sequence[torch.Tensor], device: str = "cuda:0") -> list[to
 
 
 def run_all(program: nsacc.Program, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-    """The results; skips what nsacc can't compile yet, and says so."""
+    """The results; skips programs that nsacc can't compile yet, with the message."""
     try:
         results = program(*inputs)
     except (CompileError, ArgumentError) as error:

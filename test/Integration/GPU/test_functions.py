@@ -34,7 +34,7 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 0.5, -0.5, 2.5, 33.0, 88.
            math.inf, -math.inf, math.nan]
 COUNT = 1 << 12
 ULPS = 8
-"""Of f32: the longest of them, softcap, is three operations."""
+"""Units in the last place of f32: the longest of them, softcap, is three operations."""
 
 
 def _inputs() -> list[torch.Tensor]:

@@ -84,7 +84,7 @@ def test_reduced_overhead(flash):
 
 
 def test_side_streams(flash):
-    """The run is on the current stream: behind what the stream does, and before what comes."""
+    """The run is on the current stream: after earlier work on the stream, and before later work."""
     inputs = to_device(make_inputs("flash", 300))
     expected, op = run(flash, inputs), nsacc.torch.op(flash)
     torch.cuda.synchronize()

@@ -74,7 +74,7 @@ def test_rows_of_indices_for_groups_of_tokens(case):
         agrees(case, tokens=tokens, keys=keys)
 
 
-# Blocks beyond those that a union's words hold at a time, and lists of many rows.
+# More blocks than a union's words hold at a time, and lists of many rows.
 UNIONS = [Case("block_sparse", heads=heads, params=(("block", 16), ("top", top)), target=target,
                schedule="order=union")
           for heads in ((1, 1), (5, 1), (16, 1)) for top in (1, 16, 64)

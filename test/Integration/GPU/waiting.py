@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 capture: Any = None
-"""pytest's, which holds back what is printed."""
+"""pytest's capture, which holds back output."""
 
 
 def wait(what: object, seconds: float = 60) -> None:

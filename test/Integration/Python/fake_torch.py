@@ -16,7 +16,7 @@ _CPU, _CUDA = 1, 2
 _CODES = {"float32": (2, 32), "bfloat16": (4, 16), "int32": (0, 32), "int64": (0, 64),
           "bool": (6, 8), "float16": (2, 16), "float64": (2, 64)}
 asked_for_streams: list[int] = []
-"""The devices of which the current stream was asked for."""
+"""The devices in requests for the current stream."""
 
 
 class _DLTensor(ctypes.Structure):

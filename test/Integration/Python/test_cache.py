@@ -95,7 +95,7 @@ def test_bad_settings_are_errors(tmp_path: Path) -> None:
 
 
 def test_cache_warnings_are_no_warnings_of_the_program(tmp_path: Path) -> None:
-    """Whoever makes those errors can have a disk that is full."""
+    """A user who makes these warnings errors may have a full disk."""
     (tmp_path / "file").write_text("")
     code = RUN.replace('simplefilter("always")', 'simplefilter("error", nsacc.CompileWarning)')
     environment = {**os.environ, "NSACC_CACHE": "readwrite",

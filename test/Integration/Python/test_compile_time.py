@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 FACTOR = 2
-"""What a step of ten may take beyond ten times as long: memory of larger programs is slower."""
+"""Allowed factor beyond ten times the time for ten times the size: memory of larger programs is
+slower."""
 START = 0.5
 """Seconds of a process that don't depend on the program."""
 LIMIT = 120
@@ -224,7 +225,7 @@ def compile_for_gpu(folder, text: str, target: str, *options) -> subprocess.Comp
 FIRST_CALL = 2
 """Seconds on a quiet core, ptxas included, until the first call of a program can run."""
 SLACK = 2.5
-"""Of a build without optimization, on a core whose other half is busy."""
+"""Factor of a build without optimization, on a core with a busy other half."""
 ROOT = Path(__file__).resolve().parents[3]
 GROUPED = "B=1,T=8192,S=8192,HQ=64,H=4,D=128,DV=128"
 RAGGED = "H=4,D=128,DV=128"

@@ -111,7 +111,7 @@ def test_an_interrupt_ends_a_run():
         p(*tensors(8))
         begin = time.monotonic()
         p(*tensors(4000))
-        # Whatever the machine's speed, one run takes a minute.
+        # One run takes a minute at any speed of the machine.
         minutes = (time.monotonic() - begin) / 60
         x = tensors(min(200000, max(20000, int(4000 * minutes**-0.5))))
         print('begin', flush=True)

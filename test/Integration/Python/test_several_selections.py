@@ -11,7 +11,7 @@ import pytest
 from sweep.cases import TARGETS, cover
 
 WIDTHS = ((16, 512), (65, 500), (128, 512), (32, 2048), (100, 2000), (64, 256), (8, 128))
-"""Blocks that a row selects, and those that are handed in for it."""
+"""Numbers of blocks that a row selects, and of blocks that are handed in for it."""
 GROUPS = (1, 4, 5)
 RESULTS = {
     "merge": ("[B, T, HQ, D]", "merge({0}, {1})"),

@@ -1,4 +1,4 @@
-"""Constant widths above those of common heads: absorbed latent attention, 576 and 512."""
+"""Constant widths above common heads' widths: absorbed latent attention, 576 and 512."""
 
 from __future__ import annotations
 

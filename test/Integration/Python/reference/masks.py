@@ -50,7 +50,7 @@ def block_sparse(q, k, v, idx, block=64):
 
 
 def paged_decode(q, k, v, table, filled, page=16):
-    """arXiv:2309.06180: the tokens of each query's pages, as far as they are filled."""
+    """arXiv:2309.06180: the tokens in the filled places of each query's pages."""
     tokens, group = k.shape[1], q.shape[2] // k.shape[2]
     visible = np.zeros((q.shape[0], k.shape[2], q.shape[1], tokens), bool)
     for b, t, h in np.ndindex(table.shape[:3]):

@@ -25,7 +25,7 @@ def moba(q, k, v, *, block=64, top=3) -> tuple[np.ndarray, np.ndarray]:
 
 
 def gate(query, keys, position: int, block: int, top: int) -> list[int]:
-    """The query's own block and the past blocks whose mean key agrees best with it."""
+    """The query's block, and the past blocks with the mean keys that agree best with it."""
     if position < 0:
         return []
     own = position // block

@@ -25,9 +25,9 @@ class Selection:
     batch: Dim | None
     tokens: int = 1
     packed: bool = False
-    """Rows are counted by offsets: the last one is none."""
+    """Rows are counted by offsets: the last one is no row."""
     grouped: bool = False
-    """Handed in with `tokens=` or `offsets=`."""
+    """Whether it was handed in with `tokens=` or `offsets=`."""
 
 
 @dataclass

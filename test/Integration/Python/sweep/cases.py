@@ -37,7 +37,7 @@ ROW_PLACES = {
     "sink": "attend(q, k, v) sink {f}",
     "map": "x * {f}",
 }
-"""Where a score has no meaning, a table's element stands for it."""
+"""A table's element stands for the score where there is none."""
 PLACES = PAIR_PLACES | ROW_PLACES
 
 _LIST = ("kernel {name}<top, block>(q: [B, T, HQ, D], k, v: [B, S, H, D]{more}) "
@@ -59,11 +59,11 @@ class Case:
     group: str
     row: str
     column: str
-    """Where its outcome stands in docs/Sweep.md."""
+    """The place of its outcome in docs/Sweep.md."""
     text: str
     target: str
     kernel: str = ""
-    """Of a text with several."""
+    """The kernel, if the text has several."""
     width: int = 64
     dtype: str = "bf16"
     top: int = 0

@@ -18,21 +18,21 @@ from pathlib import Path
 from .cases import Case
 
 SECONDS = 60
-"""What a compilation may take of a processor."""
+"""The most processor seconds of a compilation."""
 SPILLS = Path(__file__).with_name("spills.json")
-"""Bytes that a thread of the named cases is known to spill; of all others, none."""
+"""Known spills of the named cases, in bytes of a thread; other cases have none."""
 GROWTH = 1.25
-"""What another version of ptxas may spill beyond what is known."""
+"""Allowed growth of the known spills with another version of ptxas."""
 
 
 @dataclass
 class Outcome:
     seconds: float
-    """Of the processor."""
+    """Processor time."""
     status: int
     message: str
     registers: int = 0
-    """Of a thread, in the kernel with the most."""
+    """Registers of a thread, in the kernel with the most."""
 
     @property
     def is_refused(self) -> bool:
