@@ -120,12 +120,12 @@ private:
   void checkEquality(mlir::Value lhs, mlir::Value rhs, Range range);
 
   // SemaSums.cpp
-  /// Whether they warned: of a query's row that is compared with a key's
-  /// position.
+  /// These tell whether they warned. Checks for a query's row that is compared
+  /// with a key's position.
   bool checkRows(const ast::Expr *lhs, const ast::Expr *rhs);
-  /// Of S - T that is added to a query's position.
+  /// Checks for S - T that is added to a query's position.
   bool checkDistance(const ast::Expr *lhs, const ast::Expr *rhs);
-  /// Of an input that seems to say the same and is added to a query's position.
+  /// Checks for an input that seems to say the same, and is added to it.
   bool checkPast(ast::Operator op, const ast::Expr *lhs, const ast::Expr *rhs);
   /// Warns of a number that positions can't be added to.
   void checkWrapping(mlir::Value sum, Range range);

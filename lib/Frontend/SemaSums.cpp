@@ -56,7 +56,7 @@ static bool readsIntegers(const ast::Expr *expr, const Symbols &symbols) {
 }
 
 namespace {
-/// What a position or a row of a query is compared with, as terms of one sum.
+/// The terms of both sides of a comparison, as those of one sum.
 struct Difference {
   Difference(const ast::Expr *lhs, const ast::Expr *rhs,
              const Symbols &symbols) {
@@ -165,8 +165,8 @@ bool ScalarGen::checkDistance(const ast::Expr *lhs, const ast::Expr *rhs) {
   return true;
 }
 
-/// Which side of the keys an operator bounds: 1 for those after, -1 for those
-/// before, 0 for neither.
+/// Tells the side of the keys that an operator bounds: 1 for those after, -1
+/// for those before, 0 for neither.
 static int64_t getSide(Operator op, int64_t keySign) {
   switch (op) {
   case Operator::Less:

@@ -293,8 +293,8 @@ KernelGen::Dims KernelGen::orderAsInputs(ArrayRef<Attribute> dims,
   return llvm::map_to_vector(best, [&](int64_t dim) { return dims[dim]; });
 }
 
-/// How a result with such dimensions can be declared; `dims` has them in the
-/// order of what was.
+/// Tells how a result with such dimensions can be declared; `dims` has them in
+/// the order of what was.
 std::string KernelGen::adviseResult(const ast::Type &declared,
                                     ArrayRef<Attribute> dims,
                                     nsa::NamedTensorType type) {
