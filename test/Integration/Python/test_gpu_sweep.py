@@ -3,6 +3,7 @@ endless compilation."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
 import subprocess
@@ -21,7 +22,12 @@ def pytest_generate_tests(metafunc):
 
 
 def test_compiles_or_says_why(case: cases.Case):
-    check(case, compile_case(case))
+    outcome = compile_case(case)
+    check(case, outcome)
+    with contextlib.suppress(KeyError):
+        expected = table.find_reason(table.PATH.read_text(), case)
+        assert (outcome.says if outcome.is_refused else None) == expected, (
+            f"{case}: docs/Sweep.md says otherwise; `python -m sweep` writes it anew")
 
 
 def find_missing(rows, axes) -> set:
@@ -130,3 +136,7 @@ def test_table_tells_compiled_from_refused():
         (first, Outcome(1.0, 0, spilled, 168)), (second, Outcome(0.5, 1, "f.nsa:1:2: error: no"))])
     assert "| `D 64` | 1.0 s, 168, spills 12 | [1] |" in text
     assert "[1] no" in text
+    assert table.find_reason(text, first) is None
+    assert table.find_reason(text, second) == "no"
+    with pytest.raises(KeyError):
+        table.find_reason(text, cases.dense(96, "bf16", "sm_80"))

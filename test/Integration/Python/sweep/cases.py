@@ -16,7 +16,8 @@ import masks  # noqa: E402
 
 TARGETS = ("sm_90a", "sm_80")
 TOPS = (1, 16, 256, 1024, 2048)
-REFUSED_TOPS = (2049, 4096)
+WIDE_TOPS = (2049, 4096)
+"""Refused of blocks that a row chooses; lists that are handed in have any width."""
 BLOCKS = (16, 32, 64, 128, 512)
 WIDTHS = (8, 32, 64, 96, 128, 192, 256, 576)
 DTYPES = ("bf16", "f16", "f32")
@@ -121,7 +122,7 @@ AXES = {
     mask: (masks.NAMES, TARGETS),
     function: (FUNCTIONS, PLACES, TARGETS),
     dense: (WIDTHS, DTYPES, TARGETS),
-    selection: (SELECTIONS, TOPS + REFUSED_TOPS, BLOCKS, DTYPES, TARGETS),
+    selection: (SELECTIONS, TOPS + WIDE_TOPS, BLOCKS, DTYPES, TARGETS),
 }
 
 
@@ -137,7 +138,7 @@ PAIRWISE = (
     # The longest list that is handed in takes ptxas some seconds.
     (selection, (SELECTIONS, TOPS, BLOCKS, DTYPES, TARGETS),
      ("handed", max(TOPS), 16, "bf16", "sm_90a")),
-    (selection, (SELECTIONS, REFUSED_TOPS, BLOCKS, DTYPES, TARGETS)),
+    (selection, (SELECTIONS, WIDE_TOPS, BLOCKS, DTYPES, TARGETS)),
 )
 
 

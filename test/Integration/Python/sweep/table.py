@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from .cases import ROOT, Case
 from .compiling import Outcome
 
@@ -65,3 +67,17 @@ def format_table(rows: list[tuple[Case, Outcome]]) -> str:
     for group in dict.fromkeys(case.group for case, _ in rows):
         lines += ["", *_format_group(group, [each for each in rows if each[0].group == group])]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def find_reason(text: str, case: Case) -> str | None:
+    """Why a table says that the case is refused; none where it compiles. KeyError without a row."""
+    group = text.partition(f"\n## {case.group}\n")[2].partition("\n## ")[0]
+    reasons = dict(re.findall(r"^- \[(\d+)\] (.*)$", group, re.MULTILINE))
+    lines = [line[1:-1].split("|") for line in group.splitlines() if line.startswith("|")]
+    rows = {name.strip(" `"): cells for name, *cells in lines}
+    columns = [column.strip() for column in rows[""]]
+    cell = rows[case.row][columns.index(case.column)]
+    for number, targets in re.findall(r"\[(\d+)\]([^;]*)", cell):
+        if not targets.strip() or case.target in targets:
+            return reasons[number]
+    return None
