@@ -32,7 +32,6 @@ TABLES = {
     "win": ("i32[HQ]", torch.tensor([1, 5, 20, 100], dtype=torch.int32)),
     "slope": ("f32[HQ]", torch.tensor([0.5, 0.25, 0.1, 0.0])),
     "bias": ("f32[HQ, T, S]", torch.randn(QUERY_HEADS, QUERIES, KEYS, generator=GENERATOR)),
-    "mask": ("bool[B, T, S]", torch.rand(BATCH, QUERIES, KEYS, generator=GENERATOR) < 0.5),
     "filled": ("i32[B]", torch.tensor([30, 40], dtype=torch.int32)),
 }
 
@@ -99,9 +98,26 @@ def test_score_mods(left, clause):
 @pytest.mark.parametrize("left, clause", read_rows("`torch.nn.functional`"))
 def test_sdpa(left, clause):
     q, k, v = make_inputs("heads")
-    names = {"q": q, "k": k, "v": v, "mask": TABLES["mask"][1][:, None]}
-    expected = eval(left, {**vars(torch.nn.functional), **names})
+    expected = eval(left, {**vars(torch.nn.functional), "q": q, "k": k, "v": v})
     close(run_clause(clause, "heads", [q, k, v]), expected)
+
+
+MASKS = re.findall(r"^\| (bool|f32), `(\[.*\])` \| `mask: (.*)` \| `(.*)` \|$", PAGE, re.MULTILINE)
+
+
+@pytest.mark.parametrize("dtype, shape, declared, clause", MASKS)
+def test_masks_of_sdpa(dtype, shape, declared, clause, monkeypatch):
+    q, k, v = make_inputs("heads")
+    sizes = {"B": BATCH, "HQ": QUERY_HEADS, "T": QUERIES, "S": KEYS}
+    drawn = torch.rand(eval(shape, sizes), generator=GENERATOR)
+    mask = drawn < 0.5 if dtype == "bool" else drawn.where(drawn < 0.5, -torch.inf)
+    monkeypatch.setitem(TABLES, "mask", (declared, mask))
+    close(run_clause(clause, "heads", [q, k, v]), torch.nn.functional.scaled_dot_product_attention(
+        q, k, v, enable_gqa=True, attn_mask=mask))
+
+
+def test_there_are_masks_of_sdpa():
+    assert len(MASKS) == 7
 
 
 # -- flash-attn -------------------------------------------------------------------------------
@@ -160,8 +176,13 @@ def test_flash_attn_of_packed_rows():
 
 
 def parallel_nsa(q, k, v, g_cmp=None, g_slc=None, g_swa=None, block_indices=None, block_counts=16,
-                 block_size=64, window_size=0) -> np.ndarray:
-    """The computation of its documentation and its plain version in PyTorch."""
+                 block_size=64, window_size=0, cu_seqlens=None) -> np.ndarray:
+    """What its documentation and its plain version in PyTorch compute."""
+    if cu_seqlens is not None:
+        return np.concatenate([parallel_nsa(
+            *(one[:, a:b] for one in (q, k, v, g_cmp, g_slc, g_swa)), block_counts=block_counts,
+            block_size=block_size, window_size=window_size)
+            for a, b in zip(cu_seqlens[:-1], cu_seqlens[1:])], axis=1)
     q, k, v = (np.asarray(one, np.float64) for one in (q, k, v))
     if block_indices is not None:
         visible = np.tril(np.ones((q.shape[1], k.shape[1]), bool)) & \
@@ -198,7 +219,7 @@ def test_native_sparse_attention(left, right):
     q, k, v = q[:1], k[:1], v[:1]
     cu = torch.tensor([0, 13, KEYS], dtype=torch.int32)
     ragged = torch.cat([choose_blocks(13), choose_blocks(KEYS - 13)], dim=1)
-    sizes = {"fla_nsa": {"block": 8, "top": 3, "window": 12}}
+    sizes = dict.fromkeys(("fla_nsa", "fla_rows"), {"block": 8, "top": 3, "window": 12})
     programs = {name: functools.partial(nsacc.compile, KERNELS[name], dtype="f32")(
         **sizes.get(name, {"block": 8, "top": 3})) for name in KERNELS if name in right}
     gates = torch.rand(3, 1, KEYS, QUERY_HEADS, generator=GENERATOR)

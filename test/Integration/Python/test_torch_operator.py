@@ -227,6 +227,18 @@ def test_numbers_that_change():
                        torch.full((5,), 3.5))
 
 
+def test_numbers_that_tensors_hold():
+    """docs/Python.md says which of both to pass."""
+    program, x = compile(SCALED), torch.randn(5)
+    compiled, read = (torch.compile(way, fullgraph=True, backend="eager") for way in (
+        lambda x, c: program(x, 2, c, True), lambda x, c: program(x, 2, c.item(), True)))
+    for number in (0.5, 0.25):
+        c = torch.tensor(number)
+        torch.testing.assert_close(compiled(x, c), program(x, 2, number, True))
+    with pytest.raises(RuntimeError, match="Expected a value of type .*float"):
+        read(x, c)
+
+
 def test_compiled_code_knows_its_program(flash):
     other = compile("""kernel all(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV])
     -> (out: [B, T, HQ, DV], lse: f32[B, T, HQ]) { a = attend(q, k, v); return a, lse(a); }""")
