@@ -23,9 +23,9 @@ passes."""
 
 # Arguments that models pass beside the tensors, and that results depend on.
 _MEANINGFUL = ("softcap", "s_aux", "position_bias", "head_mask", "indexer_topk")
-# What they pass, too; models of others may pass more.
+# Further arguments that they pass; models of others may pass more.
 _PASSED = ("scaling", "padding", "sliding_window", "is_causal", "indices", "block_indices")
-# What inputs have to be for what is known of it.
+# Types of inputs for what has one.
 _TYPES = {"padding": (("bool",), 2, "bool[B, S]"), "scaling": (("f32", "f16", "bf16"), 0, "f32"),
           "sliding_window": (("i32", "i64"), 0, "i32")}
 # What a program can have in itself.
