@@ -343,18 +343,57 @@ struct ConvertNSAToNSATile
   }
 
   /// Says which blocks would be as many tokens.
-  void rejectSelection(Operation *op, SelectionType type) {
-    int64_t most = mostSelected, block = type.getBlock();
+  std::string adviseBlocks(SelectionType type) {
+    int64_t most = mostSelected, block = type.getBlock(), top = type.getTop();
+    return llvm::formatv("larger blocks: {0} of {1} tokens are as many as {2} "
+                         "of {3}",
+                         most, llvm::divideCeil(top * block, most), top, block);
+  }
+
+  LogicalResult rejectTop(TopKOp op) {
+    SelectionType type = op.getResult().getType();
     InFlightDiagnostic error = op->emitError("a row selects at most ");
-    error << most << " blocks on this target, found " << type.getTop();
-    int64_t larger =
-        llvm::divideCeil(static_cast<int64_t>(type.getTop()) * block, most);
+    error << mostSelected.getValue() << " blocks on this target, found "
+          << type.getTop();
     error.attachNote() << "one program has a row's list as a whole: take a top "
                           "of at most "
-                       << most
-                       << ", forced blocks included, or larger blocks: " << most
-                       << " of " << larger << " tokens are as many as "
-                       << type.getTop() << " of " << block;
+                       << mostSelected.getValue()
+                       << ", forced blocks included, or " << adviseBlocks(type);
+    return error;
+  }
+
+  /// Names what has a list that is handed in sorted.
+  LogicalResult rejectList(Operation *reader, Value selection) {
+    auto type = cast<SelectionType>(selection.getType());
+    auto attend = dyn_cast<AttendOp>(reader);
+    nsatile::ScheduleAttr schedule =
+        attend ? getSchedule(attend) : nsatile::ScheduleAttr();
+    bool isUnion = schedule && schedule.getOrder() == nsatile::LoopOrder::Union;
+    InFlightDiagnostic error = reader->emitError();
+    if (isUnion)
+      error << "exact_tokens=" << schedule.getExactTokens()
+            << " beside tokens=" << schedule.getTokens();
+    else if (schedule)
+      error << "order=" << stringifyLoopOrder(schedule.getOrder());
+    else
+      error << "'" << reader->getName().stripDialect() << "'";
+    error << " sorts each row's blocks, which are at most "
+          << mostSelected.getValue() << " on this target, found "
+          << type.getTop();
+    Diagnostic &note = error.attachNote();
+    if (isUnion)
+      note << "with exact_tokens=" << schedule.getTokens()
+           << ", order=union takes rows of any length";
+    else if (schedule)
+      note << "order=union takes rows of any length";
+    else
+      note << (selection.getDefiningOp<UnionOp>()
+                   ? "take the indices of each selection that is united; or "
+                     "unite shorter rows, or "
+                   : "take the indices that were handed in, which name the "
+                     "same blocks unsorted; or hand in shorter rows, or ")
+           << adviseBlocks(type);
+    return error;
   }
 
   LogicalResult checkMethod(TopKOp op) {
@@ -369,8 +408,19 @@ struct ConvertNSAToNSATile
            << "; set method=threshold";
   }
 
-  /// A row's list is held as a whole where it is sorted, and so are the rows
-  /// that share one. A list that is handed in is sorted for those who walk it.
+  /// A row's list is held as a whole where it is sorted. One that is handed in
+  /// is sorted for those who walk it.
+  LogicalResult checkSelected(Value value) {
+    auto type = dyn_cast<SelectionType>(value.getType());
+    if (!type || type.getTop() <= mostSelected)
+      return success();
+    if (auto topk = value.getDefiningOp<TopKOp>())
+      return rejectTop(topk);
+    Operation *reader = findOrderedReader(value);
+    return reader ? rejectList(reader, value) : success();
+  }
+
+  /// Rows that share a selection are held together.
   LogicalResult checkLimits(KernelOp kernel) {
     WalkResult result = kernel.walk([&](Operation *op) {
       auto pool = dyn_cast<PoolOp>(op);
@@ -389,14 +439,9 @@ struct ConvertNSAToNSATile
       }
       if (topk && failed(checkMethod(topk)))
         return WalkResult::interrupt();
-      for (Value value : op->getResults()) {
-        auto type = dyn_cast<SelectionType>(value.getType());
-        if (!type || type.getTop() <= mostSelected ||
-            (!isa<TopKOp>(op) && !needsOrder(value)))
-          continue;
-        rejectSelection(op, type);
-        return WalkResult::interrupt();
-      }
+      for (Value value : op->getResults())
+        if (failed(checkSelected(value)))
+          return WalkResult::interrupt();
       return WalkResult::advance();
     });
     return failure(result.wasInterrupted());

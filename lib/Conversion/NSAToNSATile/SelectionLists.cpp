@@ -124,17 +124,21 @@ void nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
   plan.setUnionLists(selection, tokens, lists);
 }
 
-bool nsacc::needsOrder(Value selection) {
-  return !llvm::all_of(selection.getUsers(), [](Operation *user) {
-    if (isa<UnionOp>(user))
-      return true;
-    auto attend = dyn_cast<AttendOp>(user);
-    if (!attend)
-      return false;
-    // Exact programs with other tiles have no unions.
-    nsatile::ScheduleAttr schedule = getSchedule(attend);
-    return schedule && schedule.getOrder() == nsatile::LoopOrder::Union &&
-           (schedule.getExactTokens() == 0 ||
-            schedule.getExactTokens() == schedule.getTokens());
-  });
+static bool takesSets(Operation *reader) {
+  if (isa<UnionOp>(reader))
+    return true;
+  auto attend = dyn_cast<AttendOp>(reader);
+  if (!attend)
+    return false;
+  // Exact programs with other tiles have no unions.
+  nsatile::ScheduleAttr schedule = getSchedule(attend);
+  return schedule && schedule.getOrder() == nsatile::LoopOrder::Union &&
+         (schedule.getExactTokens() == 0 ||
+          schedule.getExactTokens() == schedule.getTokens());
+}
+
+Operation *nsacc::findOrderedReader(Value selection) {
+  auto readers = selection.getUsers();
+  auto found = llvm::find_if_not(readers, takesSets);
+  return found == readers.end() ? nullptr : *found;
 }

@@ -21,9 +21,9 @@ Tile sortDistinct(TileMath &math, Tile indices);
 void buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
                      nsa::AttendOp op);
 
-/// Whether somebody walks a selection's lists as they stand, so that they have
-/// to be ascending, each block once; else they are sets, in any order.
-bool needsOrder(mlir::Value selection);
+/// The first op that walks a selection's lists as they stand, so that they have
+/// to be ascending, each block once; null where they are sets, in any order.
+mlir::Operation *findOrderedReader(mlir::Value selection);
 
 } // namespace nsacc
 
