@@ -45,26 +45,39 @@ Value nsacc::nsa::getModuloProduct(Operation *op) {
   return product;
 }
 
-/// The dimension whose keys an argument indexes; null for other arguments.
+/// Whether the last argument of a region of scalar code over rows is a key.
+static bool hasKeys(Region *region) {
+  Operation *parent = region->getParentOp();
+  auto op = dyn_cast<ScoringOpInterface>(parent);
+  return isa<TopKOp>(parent) ||
+         (op && (region == &op.getMask() || region == &op.getScore() ||
+                 region == &op.getWeight()));
+}
+
+/// The dimension that an argument is an index of a key in; null for others.
 static Attribute getKeyDim(BlockArgument argument) {
   Region *region = argument.getOwner()->getParent();
-  if (argument != region->getArguments().back())
+  if (argument != region->getArguments().back() || !hasKeys(region))
     return {};
   Operation *parent = region->getParentOp();
   if (auto topk = dyn_cast<TopKOp>(parent))
     return cast<NamedTensorType>(topk.getImportance().getType())
         .getDims()
         .back();
-  auto op = dyn_cast<ScoringOpInterface>(parent);
-  if (!op || (region != &op.getMask() && region != &op.getScore() &&
-              region != &op.getWeight()))
-    return {};
-  auto key = cast<NamedTensorType>(op.getKey().getType());
+  auto key = cast<NamedTensorType>(
+      cast<ScoringOpInterface>(parent).getKey().getType());
   return key.getDims()[key.isRagged() ? 0 : 1];
 }
 
-/// The tokens from one window or block to the next, if the number of entries
-/// follows from the number of tokens.
+/// Whether an argument is a query's position, which keys stand behind.
+static bool isPosition(BlockArgument argument) {
+  Region *region = argument.getOwner()->getParent();
+  unsigned behind = region->getNumArguments() - argument.getArgNumber() - 1;
+  return behind == (hasKeys(region) ? 1 : 0);
+}
+
+/// The tokens from one window or block to the next, if there are no more of
+/// them than the tokens give.
 static int64_t getStride(Attribute dim) {
   if (auto blocks = dyn_cast_if_present<BlocksDimAttr>(dim))
     return blocks.getBlock();
@@ -73,7 +86,8 @@ static int64_t getStride(Attribute dim) {
 }
 
 /// Operands of maps are elements of their inputs; all other arguments are
-/// positions and counts.
+/// counts, and the query's position, which is in front of all keys where
+/// queries are more.
 ConstantIntRanges IntegerRanges::computeArgument(BlockArgument argument) {
   unsigned width = getWidth(argument.getType());
   Operation *parent = argument.getOwner()->getParentOp();
@@ -88,7 +102,28 @@ ConstantIntRanges IntegerRanges::computeArgument(BlockArgument argument) {
   int64_t sizes = int64_t{1} << sizeBits,
           stride = getStride(getKeyDim(argument));
   APInt most(width, stride == 1 ? sizes - 1 : sizes / stride + 1);
-  return between(-most, most);
+  return between(isPosition(argument) ? -most : APInt(width, 0), most);
+}
+
+/// The operand of an absolute value, max(x, 0 - x); null for any other op.
+static Value getAbsoluteOperand(Operation *op) {
+  auto max = dyn_cast<arith::MaxSIOp>(op);
+  auto negated =
+      max ? max.getRhs().getDefiningOp<arith::SubIOp>() : arith::SubIOp();
+  return negated && negated.getRhs() == max.getLhs() &&
+                 matchPattern(negated.getLhs(), m_Zero())
+             ? max.getLhs()
+             : Value();
+}
+
+/// The absolute values of numbers; any number where one may wrap around.
+static ConstantIntRanges getAbsolute(const ConstantIntRanges &range) {
+  const APInt &least = range.smin(), &most = range.smax();
+  if (least.isMinSignedValue())
+    return ConstantIntRanges::maxRange(least.getBitWidth());
+  APInt nearest = llvm::APIntOps::smax(least, -most);
+  return between(llvm::APIntOps::smax(nearest, APInt(nearest.getBitWidth(), 0)),
+                 llvm::APIntOps::smax(-least, most));
 }
 
 ConstantIntRanges IntegerRanges::compute(Value value) {
@@ -109,6 +144,8 @@ ConstantIntRanges IntegerRanges::compute(Value value) {
                  m_ConstantInt(&divisor));
     return between(APInt(width, 0), divisor - 1);
   }
+  if (Value operand = getAbsoluteOperand(op))
+    return getAbsolute(get(operand));
   ConstantIntRanges range = ConstantIntRanges::maxRange(width);
   auto inferable = dyn_cast<InferIntRangeInterface>(op);
   if (!inferable)
