@@ -120,10 +120,6 @@ static ParseResult parseDims(AsmParser &parser, SmallVector<Attribute> &dims) {
       });
 }
 
-static void printDims(AsmPrinter &printer, ArrayRef<Attribute> dims) {
-  printer << toString(dims);
-}
-
 static ParseResult parseDimName(AsmParser &parser, StringAttr &name) {
   std::string text;
   if (parser.parseKeywordOrString(&text))
@@ -136,9 +132,9 @@ static void printDimName(AsmPrinter &printer, StringAttr name) {
   printer.printKeywordOrString(name.getValue());
 }
 
-/// A dimension's name, quoted if the bare word would be parsed as something
-/// else.
-static std::string spellName(StringRef name) {
+/// A dimension's name in assembly, quoted where the bare word would be read as
+/// something else.
+static std::string quoteName(StringRef name) {
   bool word =
       !name.empty() && (llvm::isAlpha(name.front()) || name[0] == '_') &&
       llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
@@ -153,13 +149,20 @@ static std::string spellName(StringRef name) {
   return quoted;
 }
 
-static void printPooled(raw_ostream &os, PooledDimAttr pooled) {
+static std::string getPlainName(StringRef name) { return name.str(); }
+
+/// A spelling of names: assembly quotes some, messages have them as programs
+/// do.
+using SpellName = function_ref<std::string(StringRef)>;
+
+static void printPooled(raw_ostream &os, PooledDimAttr pooled,
+                        SpellName spell) {
   os << (pooled.getRagged() ? "ragged " : "");
   if (pooled.isDeclared())
-    os << "pooled(" << spellName(pooled.getCount().getValue()) << " of ";
+    os << "pooled(" << spell(pooled.getCount()) << " of ";
   else
     os << "pool(";
-  os << spellName(pooled.getBase()) << ", " << pooled.getLen() << ", "
+  os << spell(pooled.getBase()) << ", " << pooled.getLen() << ", "
      << pooled.getStride() << ", ";
   if (pooled.isDeclared())
     os << pooled.getOffset() << ", " << pooled.getMemory() << ")";
@@ -167,33 +170,46 @@ static void printPooled(raw_ostream &os, PooledDimAttr pooled) {
     os << stringifyTail(pooled.getTail()) << ")";
 }
 
-std::string nsacc::nsa::toString(Attribute dim) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
+static void printDim(raw_ostream &os, Attribute dim, SpellName spell) {
   llvm::TypeSwitch<Attribute>(dim)
       .Case([&](IntegerAttr size) { os << size.getInt(); })
       .Case([&](NamedDimAttr named) {
-        os << (named.getRagged() ? "ragged " : "")
-           << spellName(named.getName());
+        os << (named.getRagged() ? "ragged " : "") << spell(named.getName());
       })
       .Case([&](OffsetsDimAttr offsets) {
-        os << "offsets(" << spellName(offsets.getOf()) << ")";
+        os << "offsets(" << spell(offsets.getOf()) << ")";
       })
-      .Case([&](PooledDimAttr pooled) { printPooled(os, pooled); })
+      .Case([&](PooledDimAttr pooled) { printPooled(os, pooled, spell); })
       .Case([&](BlocksDimAttr blocks) {
-        os << "blocks(" << spellName(blocks.getBase()) << ", "
-           << blocks.getBlock() << ")";
+        os << "blocks(" << spell(blocks.getBase()) << ", " << blocks.getBlock()
+           << ")";
       })
       .Default([&](Attribute other) { os << other; });
+}
+
+static void printDims(raw_ostream &os, ArrayRef<Attribute> dims,
+                      SpellName spell) {
+  os << "[";
+  llvm::interleaveComma(dims, os,
+                        [&](Attribute dim) { printDim(os, dim, spell); });
+  os << "]";
+}
+
+static void printDims(AsmPrinter &printer, ArrayRef<Attribute> dims) {
+  printDims(printer.getStream(), dims, quoteName);
+}
+
+std::string nsacc::nsa::toString(Attribute dim) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  printDim(os, dim, getPlainName);
   return text;
 }
 
 std::string nsacc::nsa::toString(ArrayRef<Attribute> dims) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << "[";
-  llvm::interleaveComma(dims, os, [&](Attribute dim) { os << toString(dim); });
-  os << "]";
+  printDims(os, dims, getPlainName);
   return text;
 }
 
