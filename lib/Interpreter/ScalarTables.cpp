@@ -111,9 +111,9 @@ StepFunction nsacc::interpreter::makeTableReadStep(Operation *op,
   auto type = cast<nsa::NamedTensorType>(read.getTable().getType());
   Table table;
   table.name = nsa::describeTensor(read.getTable());
-  table.dimNames = llvm::map_to_vector(
-      type.getDims(), [](Attribute dim) { return nsa::toString(dim); });
   table.order = nsa::getDeclaredOrder(read.getTable());
+  for (size_t dim = 0; dim < type.getRank(); ++dim)
+    table.dimNames.push_back(nsa::describeDim(read.getTable(), dim));
   table.sizes = context.environment.getShape(type.getDims());
   for (auto [index, dim] : llvm::enumerate(type.getDims())) {
     auto named = dyn_cast<nsa::NamedDimAttr>(dim);

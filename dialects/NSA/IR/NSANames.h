@@ -13,8 +13,12 @@ namespace nsacc::nsa {
 /// in "selection computed by the program".
 std::string describeTensor(mlir::Value tensor);
 
-/// For each dimension that the program declares, its index in the tensor's
-/// type: an argument's dimensions may have another order than its type's.
+/// A dimension of a tensor by its name; a number by its place among the
+/// declared ones, from 0.
+std::string describeDim(mlir::Value tensor, unsigned dim);
+
+/// Which of its dimensions each one is that the program declares: those of an
+/// argument may stand in another order than in its type.
 llvm::SmallVector<int64_t> getDeclaredOrder(mlir::Value tensor);
 
 } // namespace nsacc::nsa

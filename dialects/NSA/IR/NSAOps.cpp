@@ -58,6 +58,14 @@ SmallVector<int64_t> nsacc::nsa::getDeclaredOrder(Value tensor) {
   return getOrder(tensor.getType(), {});
 }
 
+std::string nsacc::nsa::describeDim(Value tensor, unsigned dim) {
+  Attribute found = cast<NamedTensorType>(tensor.getType()).getDims()[dim];
+  if (!isa<IntegerAttr>(found))
+    return toString(found);
+  SmallVector<int64_t> order = getDeclaredOrder(tensor);
+  return std::to_string(llvm::find(order, dim) - order.begin());
+}
+
 SmallVector<int64_t> KernelOp::getArgumentOrder(unsigned index) {
   return getOrder(getArgumentTypes()[index],
                   getArgAttrOfType<DenseI64ArrayAttr>(

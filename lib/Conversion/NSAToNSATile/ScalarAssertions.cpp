@@ -234,8 +234,8 @@ void ScalarAssertions::checkIndex(TableReadOp read, unsigned dim) {
   SmallVector<Tile> values;
   for (Value operand : read.getIndices())
     values.push_back(tiles.lookup(operand));
-  text += ", but dimension " + toString(dimAttr) + " has size {" +
-          std::to_string(values.size()) + "}";
+  text += ", but dimension " + describeDim(read.getTable(), dim) +
+          " has size {" + std::to_string(values.size()) + "}";
   values.push_back(size);
   addAssertion(read, inside, text, values);
 }

@@ -235,6 +235,19 @@ def test_tables_are_read_within_bounds():
     assert all(part in message for part in ("'w'", "score", "i = ", "j = "))
 
 
+@pytest.mark.parametrize("name", ["blocks", "offsets", "pool", "pooled"])
+def test_dimensions_are_spelled_as_the_program_does(name):
+    rejects(f", but dimension {name} has size 2 in 'score'",
+            attend("score s + w[j]", f", w: f32[{name}]"), *qkv(RNG, 5, 7), normal(RNG, 2))
+
+
+def test_dimensions_that_are_numbers_go_by_their_place():
+    for declared, index, place in (("2, HQ", "j, h", 0), ("HQ, 2", "h, j", 1)):
+        rejects(f", but dimension {place} has size 2 in 'score'",
+                attend(f"score s + w[{index}]", f", w: f32[{declared}]"),
+                *qkv(RNG, 5, 7), normal(RNG, 2, 2))
+
+
 @pytest.mark.parametrize("clauses", [
     "where i - j < 6 and j <= i score s + w[i - j]",
     "where 0 <= i - j < 6 and w[i - j] > 0",
