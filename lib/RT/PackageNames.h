@@ -10,7 +10,7 @@ namespace nsacc::rt {
 
 /// The package's magic text, and the version of the format.
 constexpr const char *kFormat = "nsacc-package";
-constexpr unsigned kFormatVersion = 11;
+constexpr unsigned kFormatVersion = 12;
 
 /// In the order of Step::Kind.
 constexpr const char *kStepNames[] = {

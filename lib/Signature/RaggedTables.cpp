@@ -4,6 +4,7 @@
 #include "NSA/Analysis/AssertionNeed.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -61,6 +62,41 @@ static std::string getCountedTokens(Value index, const ScalarPlaces &places) {
              : "";
 }
 
+/// Whether an index is the batch row, by sums, differences and multiples by
+/// constants: b, b + h - h.
+static bool isBatchRow(Value index, const ScalarPlaces &places) {
+  // The index is the sum of these multiples of values. Integers wrap around.
+  llvm::MapVector<Value, uint64_t> factors;
+  factors[index] = 1;
+  uint64_t constant = 0;
+  for (Operation &op : llvm::reverse(*index.getParentBlock())) {
+    if (op.getNumResults() != 1 || !factors.contains(op.getResult(0)))
+      continue;
+    uint64_t factor = std::exchange(factors[op.getResult(0)], 0);
+    APInt number;
+    auto isNumber = [&](unsigned operand) {
+      return matchPattern(op.getOperand(operand), m_ConstantInt(&number));
+    };
+    if (isa<arith::AddIOp, arith::SubIOp>(op)) {
+      factors[op.getOperand(0)] += factor;
+      factors[op.getOperand(1)] += isa<arith::AddIOp>(op) ? factor : -factor;
+    } else if (isa<arith::MulIOp>(op) && isNumber(1)) {
+      factors[op.getOperand(0)] += factor * number.getSExtValue();
+    } else if (isa<arith::MulIOp>(op) && isNumber(0)) {
+      factors[op.getOperand(1)] += factor * number.getSExtValue();
+    } else if (matchPattern(&op, m_ConstantInt(&number))) {
+      constant += factor * number.getSExtValue();
+    } else {
+      factors[op.getResult(0)] = factor;
+    }
+  }
+  auto isMeant = [&](const auto &term) {
+    return term.second == (term.first == places.batchRow ? 1 : 0);
+  };
+  return factors.contains(places.batchRow) && constant == 0 &&
+         llvm::all_of(factors, isMeant);
+}
+
 RaggedTables nsacc::findRaggedTables(nsa::KernelOp kernel) {
   RaggedTables found;
   auto isRagged = [](Type type) {
@@ -78,17 +114,14 @@ RaggedTables nsacc::findRaggedTables(nsa::KernelOp kernel) {
       return;
     auto argument = cast<BlockArgument>(read.getTable());
     std::string name = kernel.getArgumentName(argument.getArgNumber());
-    for (auto [index, dim] :
-         llvm::zip_equal(read.getIndices(), type.getDims())) {
-      auto named = dyn_cast<nsa::NamedDimAttr>(dim);
-      if (!named)
-        continue;
+    for (auto [place, dim] :
+         llvm::enumerate(kernel.getArgumentOrder(argument.getArgNumber()))) {
+      Value index = read.getIndices()[dim];
       std::string tokens = getCountedTokens(index, places);
-      if (index == places.batchRow)
-        add(found.rows, RowTable{name, named.getName().str()});
+      if (isBatchRow(index, places))
+        add(found.rows, RowTable{name, place});
       else if (!tokens.empty())
-        add(found.positions,
-            PositionTable{name, named.getName().str(), tokens});
+        add(found.positions, PositionTable{name, place, tokens});
     }
   };
   kernel.walk([&](Operation *op) {

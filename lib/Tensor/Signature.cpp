@@ -63,6 +63,14 @@ static std::string spell(llvm::ArrayRef<int64_t> shape) {
   return "[" + llvm::join(sizes, ", ") + "]";
 }
 
+const Dim *nsacc::findDim(const Signature &signature, llvm::StringRef tensor,
+                          size_t place) {
+  for (const Argument &input : signature.inputs)
+    if (input.name == tensor && place < input.dims.size())
+      return &input.dims[place];
+  return nullptr;
+}
+
 //===-- Sizes -------------------------------------------------------------===//
 
 /// The number of pooled keys over `tokens` tokens (docs/spec.md, pool).
@@ -191,7 +199,9 @@ private:
   /// "in 'q'": which input bound a dimension, for messages.
   std::string getBinder(llvm::StringRef dim) const;
   llvm::StringMap<const Argument *> boundBy;
-  std::string rowsBoundBy = "what was given";
+  /// The input that told the number of rows, and how messages name what did.
+  std::string rowsBoundBy;
+  std::string getRowsBinder() const;
 };
 } // namespace
 
@@ -254,7 +264,7 @@ llvm::Error Binder::bindOffsets(const Argument &argument, const Tensor &input) {
   if (result.batchRows && *result.batchRows != rows)
     return makeError("{0} has {1} {2} but '{3}' has {4}: all ragged dimensions "
                      "share one batch",
-                     rowsBoundBy, *result.batchRows,
+                     getRowsBinder(), *result.batchRows,
                      *result.batchRows == 1 ? "row" : "rows", argument.name,
                      rows);
   result.batchRows = rows;
@@ -398,17 +408,36 @@ llvm::Error Binder::checkBlockScores(const BlockScores &scores) const {
 
 /// Binds the number of batch rows, which has no name.
 llvm::Error Binder::bindRows(const RowTable &table) {
-  if (!result.batchRows)
+  const Dim *dim = findDim(signature, table.tensor, table.place);
+  if (!dim || !result.batchRows)
     return llvm::Error::success();
-  int64_t size =
-      result.sizes.try_emplace(table.dim, *result.batchRows).first->second;
-  if (size == *result.batchRows)
+  bool isNumber = dim->kind == Dim::Kind::Constant;
+  int64_t rows = *result.batchRows,
+          size = isNumber
+                     ? dim->size
+                     : result.sizes.try_emplace(dim->name, rows).first->second;
+  if (size == rows)
     return llvm::Error::success();
-  return makeError("dimension {0} is {1} {2}, but {3} has {4} {5}: '{6}' is "
-                   "read at b and has an entry for each row",
-                   table.dim, size, getBinder(table.dim), rowsBoundBy,
-                   *result.batchRows, *result.batchRows == 1 ? "row" : "rows",
+  std::string found = isNumber ? llvm::formatv("{0} of '{1}' is {2}",
+                                               table.place, table.tensor, size)
+                                     .str()
+                               : llvm::formatv("{0} is {1} {2}", dim->name,
+                                               size, getBinder(dim->name))
+                                     .str();
+  return makeError("dimension {0}, but {1} has {2} {3}: '{4}' is read at b and "
+                   "has an entry for each row",
+                   found, getRowsBinder(), rows, rows == 1 ? "row" : "rows",
                    table.tensor);
+}
+
+std::string Binder::getRowsBinder() const {
+  if (!rowsBoundBy.empty())
+    return rowsBoundBy;
+  for (const Argument &input : signature.inputs)
+    for (const Dim &dim : input.dims)
+      if (dim.kind == Dim::Kind::Ragged && result.offsets.contains(dim.name))
+        return dim.name + " as given";
+  return "the batch as given";
 }
 
 std::string Binder::getBinder(llvm::StringRef dim) const {
@@ -532,18 +561,27 @@ static bool hasManyRows(llvm::ArrayRef<int64_t> offsets) {
 static std::string describePackedTable(const Signature &signature,
                                        const DimSizes &sizes) {
   for (const PositionTable &table : signature.positionTables) {
-    std::optional<int64_t> size = findSize(sizes, table.dim),
+    const Dim *dim = findDim(signature, table.tensor, table.place);
+    if (!dim)
+      continue;
+    std::optional<int64_t> size = getDimSize(*dim, sizes),
                            tokens = findSize(sizes, table.tokens);
     auto offsets = sizes.offsets.find(table.tokens);
     if (!size || size != tokens || offsets == sizes.offsets.end() ||
         !hasManyRows(offsets->second))
       continue;
+    std::string found = dim->kind == Dim::Kind::Constant
+                            ? llvm::formatv("dimension {0} of '{1}', {2},",
+                                            table.place, table.tensor, *size)
+                                  .str()
+                            : llvm::formatv("{0} = {1} of '{2}'", dim->name,
+                                            *size, table.tensor)
+                                  .str();
     return llvm::formatv(
-        "{0} = {1} of '{2}' is as large as all rows of {3} together, but '{2}' "
-        "is read at places in a row, so that each row reads it from its first "
-        "entry on: a table of packed tokens is declared with 'ragged {3}' in "
-        "place of {0}.",
-        table.dim, *size, table.tensor, table.tokens);
+        "{0} is as large as all rows of {1} together, but '{2}' is read at "
+        "places in a row, so that each row reads it from its first entry on: a "
+        "table of packed tokens is declared with 'ragged {1}' in place of {3}.",
+        found, table.tokens, table.tensor, toString(*dim));
   }
   return "";
 }

@@ -229,27 +229,28 @@ static bool fromJSON(const json::Value &value, BlockScores &scores,
 }
 
 static json::Value toJSON(const RowTable &table) {
-  return json::Object{{"tensor", table.tensor}, {"dim", table.dim}};
+  return json::Object{{"tensor", table.tensor}, {"place", table.place}};
 }
 
 static bool fromJSON(const json::Value &value, RowTable &table,
                      json::Path path) {
   return Fields(value, path)
       .read("tensor", table.tensor)
-      .read("dim", table.dim)
+      .read("place", table.place)
       .done();
 }
 
 static json::Value toJSON(const PositionTable &table) {
-  return json::Object{
-      {"tensor", table.tensor}, {"dim", table.dim}, {"tokens", table.tokens}};
+  return json::Object{{"tensor", table.tensor},
+                      {"place", table.place},
+                      {"tokens", table.tokens}};
 }
 
 static bool fromJSON(const json::Value &value, PositionTable &table,
                      json::Path path) {
   return Fields(value, path)
       .read("tensor", table.tensor)
-      .read("dim", table.dim)
+      .read("place", table.place)
       .read("tokens", table.tokens)
       .done();
 }
@@ -315,6 +316,15 @@ static bool haveNames(const Signature &signature) {
          llvm::all_of(signature.results, isNew);
 }
 
+/// Tables are dimensions of inputs.
+static bool haveDims(const Signature &signature) {
+  auto hasDim = [&](const auto &table) {
+    return findDim(signature, table.tensor, table.place) != nullptr;
+  };
+  return llvm::all_of(signature.rowTables, hasDim) &&
+         llvm::all_of(signature.positionTables, hasDim);
+}
+
 llvm::Expected<Signature> nsacc::readSignature(llvm::StringRef text) {
   auto value = parseJSON(text);
   if (!value)
@@ -344,5 +354,8 @@ llvm::Expected<Signature> nsacc::readSignature(llvm::StringRef text) {
   if (!haveNames(signature))
     return llvm::createStringError("an input or a result of a signature has no "
                                    "name, or that of another one");
+  if (!haveDims(signature))
+    return llvm::createStringError("a table of a signature is no dimension of "
+                                   "an input");
   return signature;
 }

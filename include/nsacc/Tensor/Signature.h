@@ -99,18 +99,21 @@ struct BlockScores {
   Dim entries, blocks;
 };
 
-/// Dimension `dim` of input `tensor`, a dense one of a ragged kernel, is read
-/// with the batch row: it has an entry for each.
+/// A dimension of input `tensor`, a dense one of a ragged kernel, is read with
+/// the batch row: it has an entry for each.
 struct RowTable {
-  std::string tensor, dim;
+  std::string tensor;
+  size_t place = 0; ///< among the input's dimensions
   bool operator==(const RowTable &other) const = default;
 };
 
-/// Dimension `dim` of input `tensor`, a dense one of a ragged kernel, is
-/// indexed by positions in a row of ragged dimension `tokens`: all rows read
-/// its first entries.
+/// A dimension of input `tensor`, a dense one of a ragged kernel, is read with
+/// places in a row of ragged dimension `tokens`: all rows read its first
+/// entries.
 struct PositionTable {
-  std::string tensor, dim, tokens;
+  std::string tensor;
+  size_t place = 0; ///< among the input's dimensions
+  std::string tokens;
   bool operator==(const PositionTable &other) const = default;
 };
 
@@ -139,8 +142,12 @@ struct Signature {
   bool marksHeads = false;
 };
 
-/// Sizes of named dimensions. A ragged dimension has its packed size here, and
-/// the offsets of its rows in `offsets`.
+/// Dimension `place` of input `tensor`; null if there is none.
+const Dim *findDim(const Signature &signature, llvm::StringRef tensor,
+                   size_t place);
+
+/// Sizes of named dimensions. For a ragged dimension: its packed size; the
+/// offsets of its rows stand in `offsets`.
 struct DimSizes {
   llvm::StringMap<int64_t> sizes;
   llvm::StringMap<std::vector<int64_t>> offsets;

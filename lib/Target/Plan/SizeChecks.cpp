@@ -22,8 +22,6 @@ public:
           note(each, index, dim);
         ++index;
       }
-    for (const RowTable &table : signature.rowTables)
-      countsRows.insert(table.dim);
   }
 
   std::vector<rt::Check> run() {
@@ -32,7 +30,8 @@ public:
     for (const auto *arguments : {&signature.inputs, &signature.results})
       for (const nsacc::Argument &argument : *arguments) {
         for (auto [dim, each] : enumerate(argument.dims))
-          if (std::optional<uint32_t> expected = getExpected(argument, each))
+          if (std::optional<uint32_t> expected =
+                  getExpected(argument, dim, each))
             checks.push_back({getSize(index, dim), *expected,
                               describe(argument, dim, each)});
         ++index;
@@ -61,11 +60,22 @@ private:
            toString(each) + ")";
   }
 
-  /// The size that follows from a dimension that isn't ragged.
+  /// Whether clauses read dimension `at` with the batch row, by this name or
+  /// this number.
+  bool countsRows(const nsacc::Argument &argument, size_t at,
+                  const Dim &dim) const {
+    return any_of(signature.rowTables, [&](const RowTable &table) {
+      if (table.tensor == argument.name && table.place == at)
+        return true;
+      const Dim *read = findDim(signature, table.tensor, table.place);
+      return dim.kind == Dim::Kind::Named && read && read->name == dim.name;
+    });
+  }
+
+  /// What follows from the size of a dimension that isn't ragged.
   std::optional<uint32_t> getExpected(const nsacc::Argument &argument,
-                                      const Dim &dim) {
-    if (dim.kind == Dim::Kind::Named && countsRows.contains(dim.name) &&
-        numOffsets)
+                                      size_t at, const Dim &dim) {
+    if (numOffsets && countsRows(argument, at, dim))
       return numbers.add(Kind::Sub, {*numOffsets, numbers.constant(1)});
     for (const TokenGroups &groups : signature.tokenGroups) {
       auto tokens = sizes.find(groups.of.name);
@@ -123,7 +133,7 @@ private:
   ArrayRef<rt::Parameter> parameters;
   PlanNumbers &numbers;
   StringMap<uint32_t> sizes;
-  StringSet<> ragged, countsRows;
+  StringSet<> ragged;
   /// The size of some ragged dimension's offsets.
   std::optional<uint32_t> numOffsets;
 };

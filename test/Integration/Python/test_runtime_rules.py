@@ -306,6 +306,34 @@ def test_tables_of_ragged_rows_have_an_entry_for_each():
         program(RAGGED_TABLES, target=target)(q, slope[:3], doc, offsets)
 
 
+@pytest.mark.parametrize("index", ["b", "b + h - h", "h + 2 * b - (b + h)", "-(-b)"])
+@pytest.mark.parametrize("declared, spelled", [("R", "R is 6 in 'w'"), ("6", "0 of 'w' is 6")])
+def test_every_dimension_read_with_b_counts_the_rows(index, declared, spelled):
+    """Names and numbers alike, and indices that linear arithmetic makes b."""
+    source = f"""kernel f(q: f32[ragged T, H, D], w: f32[{declared}, H]) -> f32[ragged T, H, D] {{
+  return attend(q, q, q) score s * w[{index}, h];
+}}"""
+    q, w = normal(RNG, 12, 2, 4), np.ones((6, 2), np.float32)
+    message = rejects(" and has an entry for each row", source, q, w,
+                      np.array([0, 5, 5, 12], np.int32))
+    assert f"dimension {spelled}, but 'T_offsets' has 3 rows" in message
+    # Without tokens, results have size zero.
+    rejects("but 'T_offsets' has 1 row:", source, q[:0], w, np.zeros(2, np.int32))
+    rows = np.array([0, 5, 5, 12, 12, 12, 12], np.int32)
+    for target in ("cpu", "oracle"):
+        program(source, target=target)(q, w, rows)
+
+
+@pytest.mark.parametrize("index", ["min(b, 2)", "b floordiv 2", "b + 1 - 1 + 1", "h - h"])
+def test_other_indices_count_no_rows(index):
+    source = f"""kernel f(q: f32[ragged T, H, D], w: f32[6]) -> f32[ragged T, H, D] {{
+  return attend(q, q, q) score s * w[{index}];
+}}"""
+    for target in ("cpu", "oracle"):
+        program(source, target=target)(normal(RNG, 12, 2, 4), np.ones(6, np.float32),
+                                       np.array([0, 5, 5, 12], np.int32))
+
+
 @pytest.mark.parametrize("target", ["oracle", "cpu"])
 def test_tables_of_packed_tokens_by_another_name_are_warned_of(target):
     q, slope = normal(RNG, 12, 2, 4), np.ones((3, 2), np.float32)

@@ -16,7 +16,7 @@ module attributes {nsacc.assertions = [["table 'doc' is read at {0}", 1]]} {
   }
 
   // CHECK: "format": "nsacc-package",
-  // CHECK-NEXT: "version": 11,
+  // CHECK-NEXT: "version": 12,
   // CHECK: "kernel": "attend",
   // CHECK-NEXT: "signature": "",
   // CHECK-NEXT: "parameters": [

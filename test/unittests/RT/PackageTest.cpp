@@ -38,12 +38,12 @@ TEST(PackageTest, RefusesOtherVersions) {
   for (char older : {1, 8})
     EXPECT_EQ(failVersion(older),
               "a package of version " + std::to_string(older) +
-                  "; this runtime reads version 11: compile it again with the "
+                  "; this runtime reads version 12: compile it again with the "
                   "nsacc of this runtime");
-  for (char newer : {12, 127})
+  for (char newer : {13, 127})
     EXPECT_EQ(failVersion(newer),
               "a package of version " + std::to_string(newer) +
-                  "; this runtime reads version 11: use the runtime of the "
+                  "; this runtime reads version 12: use the runtime of the "
                   "nsacc that compiled it, or compile it again with the nsacc "
                   "of this runtime");
 }

@@ -185,9 +185,9 @@ TEST_F(SignatureTest, TablesThatRaggedRowsRead) {
           -> (!nsa.tensor<[ragged T, H, D], f32>, !nsa.tensor<[ragged T, H], f32>)
       nsa.return %out : !nsa.tensor<[ragged T, H, D], f32>
     })");
-  EXPECT_EQ(signature.rowTables, (std::vector<RowTable>{{"slope", "R"}}));
+  EXPECT_EQ(signature.rowTables, (std::vector<RowTable>{{"slope", 0}}));
   EXPECT_EQ(signature.positionTables,
-            (std::vector<PositionTable>{{"doc", "N", "T"}}));
+            (std::vector<PositionTable>{{"doc", 0, "T"}}));
 }
 
 } // namespace

@@ -239,7 +239,7 @@ TEST(Signature, GivenRowsMustAgreeWithOffsets) {
   EXPECT_EQ(failure({0, 4, 7}),
             "'T_offsets' doesn't agree with the row lengths given for T");
   EXPECT_EQ(failure({0, 3, 5, 7}),
-            "what was given has 2 rows but 'T_offsets' has 3: all ragged "
+            "T as given has 2 rows but 'T_offsets' has 3: all ragged "
             "dimensions share one batch");
 }
 
@@ -286,7 +286,7 @@ TEST(Signature, RejectsUnknownAndHugeSizes) {
 TEST(Signature, TablesOfRowsCountTheRows) {
   Signature signature = raggedSignature();
   signature.inputs.push_back(argument("slope", {named("R")}));
-  signature.rowTables = {{"slope", "R"}};
+  signature.rowTables = {{"slope", 0}};
   auto bind = [&](int64_t size) {
     return bindDimensions(signature,
                           {Tensor::zeros(DType::F32, {7, 4}),
@@ -300,16 +300,42 @@ TEST(Signature, TablesOfRowsCountTheRows) {
             "is read at b and has an entry for each row");
   // Random ones have the required size.
   DimSizes known;
+  known.offsets["S"] = {0, 1, 2, 3, 4};
   known.batchRows = 4;
   llvm::SmallVector<const Tensor *> none(5);
   EXPECT_EQ(llvm::cantFail(bindKnownDimensions(signature, none, known))
                 .sizes.lookup("R"),
             4);
+  known.sizes["R"] = 5;
+  EXPECT_EQ(llvm::toString(
+                bindKnownDimensions(signature, none, known).takeError()),
+            "dimension R is 5 as given, but S as given has 4 rows: 'slope' is "
+            "read at b and has an entry for each row");
+}
+
+TEST(Signature, NumbersOfTablesCountTheRows) {
+  Signature signature = raggedSignature();
+  signature.inputs.push_back(argument("w", {constant(3), constant(3)}));
+  auto bind = [&](size_t place, std::vector<int64_t> ends) {
+    signature.rowTables = {{"w", place}};
+    return failure(signature, {Tensor::zeros(DType::F32, {7, 4}),
+                               Tensor::zeros(DType::F32, {7, 4}),
+                               integers(ends), integers(ends),
+                               Tensor::zeros(DType::F32, {3, 3})});
+  };
+  EXPECT_EQ(bind(0, {0, 5, 5, 7}), "");
+  EXPECT_EQ(bind(0, {0, 7}),
+            "dimension 0 of 'w' is 3, but 'S_offsets' has 1 row: 'w' is read "
+            "at b and has an entry for each row");
+  EXPECT_EQ(bind(1, {0, 5, 7}),
+            "dimension 1 of 'w' is 3, but 'S_offsets' has 2 rows: 'w' is read "
+            "at b and has an entry for each row");
 }
 
 TEST(Signature, PackedTablesOfAnotherName) {
   Signature signature;
-  signature.positionTables = {{"doc", "N", "T"}};
+  signature.inputs = {argument("doc", {named("N")})};
+  signature.positionTables = {{"doc", 0, "T"}};
   auto describe = [&](int64_t size, std::vector<int64_t> offsets) {
     DimSizes sizes;
     sizes.sizes = {{"N", size}, {"T", offsets.back()}};
@@ -329,6 +355,14 @@ TEST(Signature, PackedTablesOfAnotherName) {
   EXPECT_EQ(describe(12, {0, 12}), "");
   EXPECT_EQ(describe(12, {0, 0, 12, 12}), "");
   EXPECT_EQ(describe(0, {0, 0, 0}), "");
+  signature.inputs = {argument("doc", {constant(2), constant(12)})};
+  signature.positionTables = {{"doc", 1, "T"}};
+  EXPECT_EQ(describe(9, {0, 5, 5, 12}),
+            "dimension 1 of 'doc', 12, is as large as all rows of T together, "
+            "but 'doc' is read at places in a row, so that each row reads it "
+            "from its first entry on: a table of packed tokens is declared "
+            "with 'ragged T' in place of 12.");
+  EXPECT_EQ(describe(9, {0, 5, 5, 11}), "");
 }
 
 TEST(Signature, OddSizesSuggestAnotherOrder) {

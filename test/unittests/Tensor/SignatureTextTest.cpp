@@ -48,8 +48,8 @@ static Signature makeSignature() {
   signature.multiples = {{heads, constant, Multiple::Reason::Sharing}};
   signature.tokenGroups = {{"idx", pool, tokens, 64, true}};
   signature.blockScores = {{"x", pooled, blocks}};
-  signature.rowTables = {{"slope", "R"}};
-  signature.positionTables = {{"doc", "N", "T"}};
+  signature.rowTables = {{"q", 2}};
+  signature.positionTables = {{"n", 0, "T"}};
   signature.attentions = {{"T", "S", "HQ", "H", true}};
   return signature;
 }
@@ -105,6 +105,9 @@ TEST(SignatureText, OtherShapesAreErrors) {
         "\"dims\":[{\"kind\":\"blocks\",\"block\":0}]}]}",
         "{\"kernel\":\"f\",\"inputs\":[{\"name\":\"q\",\"dtype\":\"f32\","
         "\"dims\":[{\"kind\":\"pool\",\"len\":4,\"stride\":0}]}]}",
+        "{\"kernel\":\"f\",\"row_tables\":[{\"tensor\":\"q\",\"place\":0}]}",
+        "{\"kernel\":\"f\",\"inputs\":[{\"name\":\"q\",\"dtype\":\"f32\"}],"
+        "\"position_tables\":[{\"tensor\":\"q\",\"place\":0}]}",
         "{\"kernel\":\"f\",\"token_groups\":[{\"tokens\":0}]}"})
     EXPECT_TRUE(errorToBool(readSignature(text).takeError())) << text;
   for (std::string text : {std::string(1'000'000, '['), std::string()}) {

@@ -139,7 +139,7 @@ TEST_F(PackageTest, ChecksTablesOfRaggedRows) {
   Signature signature;
   signature.inputs = {{"slope", DType::F32, {makeNamed("R")}, {}},
                       {"T_offsets", DType::I32, {offsets}, {}}};
-  signature.rowTables = {{"slope", "R"}};
+  signature.rowTables = {{"slope", 0}};
   rt::Package package = pack("nsatile.plan @f(%s: memref<?xf32>, %o: "
                              "memref<?xi32>) { nsatile.return }",
                              signature);
@@ -147,6 +147,25 @@ TEST_F(PackageTest, ChecksTablesOfRaggedRows) {
   ASSERT_EQ(plan.checks.size(), 1u);
   EXPECT_EQ(plan.checks[0].what, "size 0 of 'slope' (R)");
   EXPECT_EQ(evaluate(plan, plan.checks[0].expected, 4), 3);
+}
+
+// A number counts rows at its own place alone.
+TEST_F(PackageTest, ChecksNumbersOfRaggedRows) {
+  Dim offsets = makeNamed("T"), number;
+  offsets.kind = Dim::Kind::Offsets;
+  number.kind = Dim::Kind::Constant;
+  number.size = 3;
+  Signature signature;
+  signature.inputs = {{"w", DType::F32, {number, number}, {}},
+                      {"T_offsets", DType::I32, {offsets}, {}}};
+  signature.rowTables = {{"w", 1}};
+  rt::Package package = pack("nsatile.plan @f(%s: memref<3x3xf32>, %o: "
+                             "memref<?xi32>) { nsatile.return }",
+                             signature);
+  const rt::Plan &plan = package.variants[0].targets[0].plan;
+  ASSERT_EQ(plan.checks.size(), 1u);
+  EXPECT_EQ(plan.checks[0].what, "size 1 of 'w' (3)");
+  EXPECT_EQ(evaluate(plan, plan.checks[0].expected, 5), 4);
 }
 
 TEST_F(PackageTest, RaggedSizesArentChecked) {
