@@ -293,92 +293,19 @@ KernelGen::Dims KernelGen::orderAsInputs(ArrayRef<Attribute> dims,
   return llvm::map_to_vector(best, [&](int64_t dim) { return dims[dim]; });
 }
 
-/// Tells how a result with such dimensions can be declared; `dims` has them in
-/// the order of what was.
-std::string KernelGen::adviseResult(const ast::Type &declared,
-                                    ArrayRef<Attribute> dims,
-                                    nsa::NamedTensorType type) {
-  llvm::StringMap<Attribute> computed;
-  auto isFree = [&](StringRef name) {
-    return !symbols.contains(name) && !isFixedName(name) &&
-           !computed.contains(name);
-  };
-  // The name that was given, or another.
-  auto chooseName = [&](Attribute dim) {
-    const Attribute *place = llvm::find(dims, dim);
-    StringRef given = dims.size() == declared.dims.size()
-                          ? declared.dims[place - dims.begin()].getName()
-                          : StringRef();
-    if (!given.empty() && isFree(given))
-      return given.str();
-    std::string name = "N";
-    for (int64_t number = 1; !isFree(name); ++number)
-      name = "N" + std::to_string(number);
-    return name;
-  };
-  std::string meanings;
-  Dims written(type.getDims());
-  for (Attribute &dim : written) {
-    auto pooled = llvm::dyn_cast<nsa::PooledDimAttr>(dim);
-    bool isDeclared = pooled && pooled.isDeclared();
-    if (!isDeclared && !isa<nsa::PooledDimAttr, nsa::BlocksDimAttr>(dim))
-      continue;
-    std::string name =
-        isDeclared ? pooled.getCount().getValue().str() : chooseName(dim);
-    if (!isDeclared) {
-      computed[name] = dim;
-      meanings += "; " + name + ", a name that no input has, stands for " +
-                  nsa::toString(dim) + ", a size that the program computes";
-    }
-    dim = nsa::NamedDimAttr::get(builder.getContext(), name, /*ragged=*/false);
-  }
-  StringRef element = source.getText(declared.range).take_until([](char c) {
-    return c == '[';
+/// A declared type with the white space of messages: `f32[B, heads HQ, T]`.
+static std::string spellDeclared(const Source &source, const ast::Type &type) {
+  std::string text = type.dtype ? type.dtype->text.str() : "";
+  if (type.dims.empty())
+    return text;
+  auto dims = llvm::map_range(type.dims, [&](const ast::Dim &dim) {
+    SmallVector<StringRef> words;
+    llvm::SplitString(source.getText(dim.range), words);
+    return llvm::join(words, " ");
   });
-  std::string advice =
-      "declare the result as " +
-      (element + nsa::toString(orderAsInputs(written, getOrder(declared))))
-          .str();
-  if (std::string marked = spellHeadsFirst(declared, written); !marked.empty())
-    advice += ", or as " + (element + marked).str() +
-              " with heads in front of the tokens";
-  return advice + meanings;
+  return text + "[" + llvm::join(dims, ", ") + "]";
 }
 
-/// The importance of keys that a value is made of; null without one.
-static nsa::ImportanceOp findImportance(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (auto importance = dyn_cast_if_present<nsa::ImportanceOp>(op))
-    return importance;
-  if (isa_and_present<nsa::BlocksOp, nsa::TopKOp, nsa::IndicesOp, nsa::MapOp>(
-          op))
-    for (Value operand : op->getOperands())
-      if (auto importance = findImportance(operand))
-        return importance;
-  return {};
-}
-
-/// Query heads were declared, and groups of them reduced to key heads.
-void KernelGen::explainHeads(Problem &problem, StringRef declared,
-                             Value value) {
-  auto importance = findImportance(value);
-  if (!importance || importance.getHeads() == nsa::HeadReduction::None)
-    return;
-  auto getHeads = [](Value tensor) {
-    auto type = cast<nsa::NamedTensorType>(tensor.getType());
-    return type.getDims()[type.isRagged() ? 1 : 2];
-  };
-  auto queries = dyn_cast<nsa::NamedDimAttr>(getHeads(importance.getQuery()));
-  if (queries && queries.getName() == declared)
-    problem.note("an importance is one of the key heads " +
-                 nsa::toString(getHeads(importance.getResult())) +
-                 ", each for its group of the query heads " + declared +
-                 "; those have their own with 'heads=none', as in " +
-                 stringifyImportanceKind(importance.getKind()) +
-                 "(a, heads=none)");
-}
-
-/// The declared type of a result with the dimensions of what is returned.
 nsa::NamedTensorType KernelGen::matchResult(const ast::Result &result,
                                             Value value, Range range) {
   auto type = cast<nsa::NamedTensorType>(value.getType());
@@ -400,7 +327,7 @@ nsa::NamedTensorType KernelGen::matchResult(const ast::Result &result,
 
   Problem &problem =
       problems.error(range, "expected a result with dimensions " +
-                                source.getText(result.type.range) + ", found " +
+                                spellDeclared(source, result.type) + ", found " +
                                 nsa::toString(dims));
   problem.note(wrong ? wrong->range : result.type.range,
                wrong ? "this dimension doesn't agree"

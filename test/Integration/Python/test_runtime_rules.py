@@ -193,6 +193,23 @@ def test_results_of_size_zero_need_nothing(clause, declared):
             run(q, k, v, n)
 
 
+@pytest.mark.parametrize("clause, declared, shape, message", [
+    ("", "f32[B, S]", (2, 6), "equal names must have equal sizes"),
+    ("in topk(prob(attend(q, pool(k, 4))), 1) share heads 3", "f32[B]", (2,),
+     "the number of heads that share a selection"),
+    ("in topk(blocks(n, 4, map=identity), 1)", "f32[B, T, H, N]", (2, 5, 2, 3),
+     "has size 3, but S has 2 blocks of 4"),
+    ("in selection(n, 4, tokens=3)", "i32[B, M, H, 2]", (2, 5, 2, 2), "5 rows of indices"),
+    ("in selection(n, 4, top=2, offsets=p)", "i32[B, N, H], p: i32[B, P, H]", (2, 5, 2),
+     "7 offsets, expected 6")])
+def test_sizes_are_checked_where_results_have_size_zero(clause, declared, shape, message):
+    source = attend(clause, f", n: {declared}")
+    q, k, v = qkv(RNG, 5, 7)
+    n = np.zeros(shape, dtype=declared[:3].replace("f", "float").replace("i", "int"))
+    more = [np.zeros((2, 7, 2), np.int32)] if "p:" in declared else []
+    rejects(message, source, q, k, v[..., :0], n, *more)
+
+
 def test_scores_handed_in_have_one_entry_for_each_block():
     source = f"""kernel f({HEAD}, x: f32[B, T, H, N]) -> [B, T, HQ, DV] {{
   return attend(q, k, v) in topk(blocks(x, 4, map=identity), 1);
