@@ -27,7 +27,8 @@ static constexpr ShippedSeed kSeeds[] = {
     {"block_sparse<block = 64, top = 12>(q: bf16[B, T, HQ, D], k: bf16[B, S, "
      "H, D], v: bf16[B, S, H, DV], idx: i32[B, T, H, 12])",
      "", "sm_90a",
-     "attend.1: order=key_major, tokens=16, keys=128, warps=4, blocks_per_sm=3; "
+     "attend.1: order=key_major, tokens=16, keys=128, warps=4, "
+     "blocks_per_sm=3; "
      "attend.1.merge: tokens=4"},
 };
 

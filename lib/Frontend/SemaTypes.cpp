@@ -32,7 +32,7 @@ bool KernelGen::declare(const ast::Name &name, Symbol symbol) {
         .note("it is a position or a value in clauses; choose another name, "
               "such as '" +
               source.findFreeName(name.text) + "'");
-    // Its uses cause no further errors.
+    // What uses it isn't complained of.
     symbols.insert({name.text, {symbol.kind, name.range, {}, symbol.dim}});
     return false;
   }
@@ -227,7 +227,7 @@ Attribute KernelGen::resolveNamedDim(const ast::Dim &dim, ast::Name name) {
 }
 
 Attribute KernelGen::resolveConstantDim(const ast::Dim &dim) {
-  // A later input may be the first to name a dimension.
+  // An input behind this one may be the first to name a dimension.
   auto isDim = [&](StringRef name) {
     auto found = symbols.find(name);
     return found == symbols.end() ? llvm::isUpper(name.front())
@@ -250,7 +250,7 @@ Attribute KernelGen::resolveConstantDim(const ast::Dim &dim) {
 // Results
 //===----------------------------------------------------------------------===//
 
-/// Null if `dim` can't mean the dimension `found` of a returned tensor.
+/// Null where `dim` can't mean the dimension `found` of a returned tensor.
 Attribute KernelGen::matchResultDim(const ast::Dim &dim, Attribute found) {
   const auto *name = llvm::dyn_cast<ast::NameExpr>(dim.size);
   auto known = name ? symbols.find(name->name) : symbols.end();
@@ -270,15 +270,15 @@ Attribute KernelGen::matchResultDim(const ast::Dim &dim, Attribute found) {
                ? found
                : Attribute();
   }
-  // A name that no input has means a size that the program computes.
+  // A name that no input has stands for a size that the program computes.
   if (llvm::isa<nsa::NamedDimAttr>(found))
     return {};
   Attribute meaning = resultDims.try_emplace(name->name, found).first->second;
   return meaning == found ? found : Attribute();
 }
 
-/// A result's dimensions in the inputs' order, if the result's names don't
-/// determine it.
+/// A result's dimensions as inputs order theirs, where its own names don't
+/// tell.
 KernelGen::Dims KernelGen::orderAsInputs(ArrayRef<Attribute> dims,
                                          ArrayRef<int64_t> order) const {
   SmallVector<int64_t, 4> best(order);
@@ -291,6 +291,91 @@ KernelGen::Dims KernelGen::orderAsInputs(ArrayRef<Attribute> dims,
           best = other;
   }
   return llvm::map_to_vector(best, [&](int64_t dim) { return dims[dim]; });
+}
+
+/// Tells how a result with such dimensions can be declared; `dims` has them in
+/// the order of what was.
+std::string KernelGen::adviseResult(const ast::Type &declared,
+                                    ArrayRef<Attribute> dims,
+                                    nsa::NamedTensorType type) {
+  llvm::StringMap<Attribute> computed;
+  auto isFree = [&](StringRef name) {
+    return !symbols.contains(name) && !isFixedName(name) &&
+           !computed.contains(name);
+  };
+  // The name that was given, or another.
+  auto chooseName = [&](Attribute dim) {
+    const Attribute *place = llvm::find(dims, dim);
+    StringRef given = dims.size() == declared.dims.size()
+                          ? declared.dims[place - dims.begin()].getName()
+                          : StringRef();
+    if (!given.empty() && isFree(given))
+      return given.str();
+    std::string name = "N";
+    for (int64_t number = 1; !isFree(name); ++number)
+      name = "N" + std::to_string(number);
+    return name;
+  };
+  std::string meanings;
+  Dims written(type.getDims());
+  for (Attribute &dim : written) {
+    auto pooled = llvm::dyn_cast<nsa::PooledDimAttr>(dim);
+    bool isDeclared = pooled && pooled.isDeclared();
+    if (!isDeclared && !isa<nsa::PooledDimAttr, nsa::BlocksDimAttr>(dim))
+      continue;
+    std::string name =
+        isDeclared ? pooled.getCount().getValue().str() : chooseName(dim);
+    if (!isDeclared) {
+      computed[name] = dim;
+      meanings += "; " + name + ", a name that no input has, stands for " +
+                  nsa::toString(dim) + ", a size that the program computes";
+    }
+    dim = nsa::NamedDimAttr::get(builder.getContext(), name, /*ragged=*/false);
+  }
+  StringRef element = source.getText(declared.range).take_until([](char c) {
+    return c == '[';
+  });
+  std::string advice =
+      "declare the result as " +
+      (element + nsa::toString(orderAsInputs(written, getOrder(declared))))
+          .str();
+  if (std::string marked = spellHeadsFirst(declared, written); !marked.empty())
+    advice += ", or as " + (element + marked).str() +
+              " with heads in front of the tokens";
+  return advice + meanings;
+}
+
+/// The importance of keys that a value is made of; null without one.
+static nsa::ImportanceOp findImportance(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (auto importance = dyn_cast_if_present<nsa::ImportanceOp>(op))
+    return importance;
+  if (isa_and_present<nsa::BlocksOp, nsa::TopKOp, nsa::IndicesOp, nsa::MapOp>(
+          op))
+    for (Value operand : op->getOperands())
+      if (auto importance = findImportance(operand))
+        return importance;
+  return {};
+}
+
+/// Query heads were declared, and groups of them reduced to key heads.
+void KernelGen::explainHeads(Problem &problem, StringRef declared,
+                             Value value) {
+  auto importance = findImportance(value);
+  if (!importance || importance.getHeads() == nsa::HeadReduction::None)
+    return;
+  auto getHeads = [](Value tensor) {
+    auto type = cast<nsa::NamedTensorType>(tensor.getType());
+    return type.getDims()[type.isRagged() ? 1 : 2];
+  };
+  auto queries = dyn_cast<nsa::NamedDimAttr>(getHeads(importance.getQuery()));
+  if (queries && queries.getName() == declared)
+    problem.note("an importance is one of the key heads " +
+                 nsa::toString(getHeads(importance.getResult())) +
+                 ", each for its group of the query heads " + declared +
+                 "; those have their own with 'heads=none', as in " +
+                 stringifyImportanceKind(importance.getKind()) +
+                 "(a, heads=none)");
 }
 
 /// A declared type with the white space of messages: `f32[B, heads HQ, T]`.
@@ -306,6 +391,7 @@ static std::string spellDeclared(const Source &source, const ast::Type &type) {
   return text + "[" + llvm::join(dims, ", ") + "]";
 }
 
+/// The declared type of a result with the dimensions of what is returned.
 nsa::NamedTensorType KernelGen::matchResult(const ast::Result &result,
                                             Value value, Range range) {
   auto type = cast<nsa::NamedTensorType>(value.getType());
@@ -327,8 +413,8 @@ nsa::NamedTensorType KernelGen::matchResult(const ast::Result &result,
 
   Problem &problem =
       problems.error(range, "expected a result with dimensions " +
-                                spellDeclared(source, result.type) + ", found " +
-                                nsa::toString(dims));
+                                spellDeclared(source, result.type) +
+                                ", found " + nsa::toString(dims));
   problem.note(wrong ? wrong->range : result.type.range,
                wrong ? "this dimension doesn't agree"
                      : "declared here with " + Twine(result.type.dims.size()) +

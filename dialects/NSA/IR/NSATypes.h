@@ -18,8 +18,8 @@
 
 namespace nsacc::nsa {
 
-/// The dimension as messages spell it: `T`, `ragged T`, `pool(S, 32, 16, drop)`,
-/// … Assembly puts some names in quotes.
+/// The dimension as messages spell it: `T`, `ragged T`, `pool(S, 32, 16,
+/// drop)`, … Assembly puts some names in quotes.
 std::string toString(mlir::Attribute dim);
 /// `[B, T, HQ, D]`
 std::string toString(llvm::ArrayRef<mlir::Attribute> dims);

@@ -307,10 +307,10 @@ TEST(Signature, TablesOfRowsCountTheRows) {
                 .sizes.lookup("R"),
             4);
   known.sizes["R"] = 5;
-  EXPECT_EQ(llvm::toString(
-                bindKnownDimensions(signature, none, known).takeError()),
-            "dimension R is 5 as given, but S as given has 4 rows: 'slope' is "
-            "read at b and has an entry for each row");
+  EXPECT_EQ(
+      llvm::toString(bindKnownDimensions(signature, none, known).takeError()),
+      "dimension R is 5 as given, but S as given has 4 rows: 'slope' is "
+      "read at b and has an entry for each row");
 }
 
 TEST(Signature, NumbersOfTablesCountTheRows) {
@@ -318,10 +318,10 @@ TEST(Signature, NumbersOfTablesCountTheRows) {
   signature.inputs.push_back(argument("w", {constant(3), constant(3)}));
   auto bind = [&](size_t place, std::vector<int64_t> ends) {
     signature.rowTables = {{"w", place}};
-    return failure(signature, {Tensor::zeros(DType::F32, {7, 4}),
-                               Tensor::zeros(DType::F32, {7, 4}),
-                               integers(ends), integers(ends),
-                               Tensor::zeros(DType::F32, {3, 3})});
+    return failure(signature,
+                   {Tensor::zeros(DType::F32, {7, 4}),
+                    Tensor::zeros(DType::F32, {7, 4}), integers(ends),
+                    integers(ends), Tensor::zeros(DType::F32, {3, 3})});
   };
   EXPECT_EQ(bind(0, {0, 5, 5, 7}), "");
   EXPECT_EQ(bind(0, {0, 7}),
