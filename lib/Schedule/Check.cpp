@@ -1,4 +1,4 @@
-//===- Check.cpp - Whether settings are of a program's ops ----------------===//
+//===- Check.cpp - Checks settings against a program's ops ----------------===//
 
 #include "nsacc/Schedule/Choose.h"
 #include "nsacc/Support/Suggestions.h"

@@ -1,4 +1,4 @@
-//===- Choose.cpp - How kernels are tiled ---------------------------------===//
+//===- Choose.cpp - Choice of a kernel's schedules ------------------------===//
 
 #include "Chooser.h"
 #include "NSA/Analysis/Rounding.h"
@@ -13,11 +13,11 @@ using namespace nsacc::schedule;
 using nsatile::LoopOrder;
 
 //===----------------------------------------------------------------------===//
-// What is given
+// Given settings
 //===----------------------------------------------------------------------===//
 
 static constexpr int64_t kOwn = static_cast<int64_t>(nsatile::ProgramUse::Own);
-/// Why an op has a program of its own that was given one.
+/// Reason of an op that was given its own program.
 static constexpr llvm::StringLiteral kGiven = "given";
 static constexpr llvm::StringLiteral kRanked =
     "many pooled keys take tiles of their own, and a selection reads its "
@@ -25,18 +25,18 @@ static constexpr llvm::StringLiteral kRanked =
 static constexpr llvm::StringLiteral kBand =
     "a wide band of keys, which takes tiles of its own";
 
-/// Columns over the keys of ragged rows: as many as the longest row has, which
-/// isn't known where memory is set aside.
+/// Whether a result has columns over the keys of ragged rows. There are as many
+/// as the longest row has, which isn't known when memory is set aside.
 static bool hasRaggedColumns(Value result) {
   auto type = dyn_cast<NamedTensorType>(result.getType());
   return type && type.isRagged() &&
          isa<PooledDimAttr, BlocksDimAttr>(type.getDims().back());
 }
 
-/// An importance, or arithmetic with one, whose blocks are results or operands
-/// of arithmetic, which its own program computes, too.
+/// Whether blocks of an importance, or of arithmetic with one, are results or
+/// operands of arithmetic. The program of these computes the importance, too.
 static bool hasComputedBlocks(Operation *op) {
-  // Each op once, however many ways lead to it.
+  // Visits each op once, however many ways lead to it.
   llvm::SetVector<Operation *> made;
   made.insert(op);
   for (size_t i = 0; i < made.size(); ++i)
@@ -50,9 +50,9 @@ static bool hasComputedBlocks(Operation *op) {
   return false;
 }
 
-/// Attentions that can't share one program of a CPU, whose code takes more than
-/// in proportion to its length to compile, on one thread. GPUs refuse programs
-/// of so many.
+/// Whether a kernel has too many attentions for one program of a CPU. The time
+/// to compile it, on one thread, grows faster than its length. GPUs refuse
+/// programs of so many.
 bool Chooser::hasManyAttends() {
   constexpr int64_t most = 16;
   return !goal.device && llvm::count_if(ops, [](const ScheduledOp &op) {
@@ -60,10 +60,10 @@ bool Chooser::hasManyAttends() {
                          }) > most;
 }
 
-/// An attention in a band of so many keys that wide tiles of its own take less
-/// time than what its readers do for it, though its result goes through memory.
-/// Measured on an H200 beside a selection, a window of 512, 65536 tokens: 13.5
-/// and 21.9 ms for 13.8 and 22.6.
+/// Whether an attention goes over a band of so many keys that wide tiles in its
+/// own program take less time than its readers spend on it, though its result
+/// goes through memory. Measured on an H200 beside a selection, a window of
+/// 512, 65536 tokens: 13.5 and 21.9 ms instead of 13.8 and 22.6 ms.
 static bool isWideBand(Operation *op) {
   constexpr int64_t leastReach = 511;
   auto attend = dyn_cast<AttendOp>(op);
@@ -73,8 +73,8 @@ static bool isWideBand(Operation *op) {
   return isPlain(attend, mask) && isBand(mask) && getReach(mask) >= leastReach;
 }
 
-/// Whether what is given lets a call be cut, so that few of the results stand
-/// in memory at a time.
+/// Whether the given settings let a call be cut, so that few of the results
+/// stand in memory at a time.
 bool Chooser::cutsResult(AttendOp ranking) {
   auto find = [&](Operation *op, Field field) -> const Setting * {
     for (const ScheduledOp &each : ops)
@@ -100,7 +100,7 @@ SmallVector<ProgramCut::Own> Chooser::findOwn() {
   AttendOp ranking;
   if (goal.device && goal.queries == Queries::Many)
     ranking = findRanking(kernel);
-  // However long a call is, its results have room (QueryCount.cpp).
+  // Only a cut leaves room for the results of any call (QueryCount.cpp).
   if (ranking && canCutRanking(kernel, ranking) && !cutsResult(ranking))
     ranking = {};
   for (const ScheduledOp &op : ops) {
@@ -122,7 +122,8 @@ SmallVector<ProgramCut::Own> Chooser::findOwn() {
   return own;
 }
 
-/// What can't be computed in its readers' programs, or in its own.
+/// Fails for an op that can't be computed in its readers' programs, or in its
+/// own, as given.
 llvm::Error Chooser::checkProgram(const ScheduledOp &op) {
   const Setting *given = settings.find(op.name, Field::Program);
   if (!given || given->op.empty())
@@ -155,7 +156,8 @@ llvm::Error Chooser::checkProgram(const ScheduledOp &op) {
                               reason);
 }
 
-/// Ops that share a program have its fields in common.
+/// Fails where ops that share a program are given different values of its
+/// fields.
 llvm::Error Chooser::checkAgreement(const ScheduledOp &op) {
   for (Operation *other : cut.getSharing(op.op))
     for (const Setting &mine : settings.getList())
@@ -204,7 +206,8 @@ void Chooser::put(OpChoice &op, Field field, int64_t chosen,
 // Tiles
 //===----------------------------------------------------------------------===//
 
-/// Ops with a program of their own that were given one are chosen for alone.
+/// Ops that tiles are chosen for together. An op that was given its own
+/// program, or has one as a ranking or as a wide band, is alone.
 Scope Chooser::getScope(Operation *op, int64_t group) const {
   Scope scope = {kernel, {}, group};
   auto isAlone = [&](Operation *op) {
@@ -222,20 +225,21 @@ Scope Chooser::getScope(Operation *op, int64_t group) const {
   return scope;
 }
 
-/// Whether the blocks' own queries are many enough for products of warpgroups.
+/// Whether each block has enough queries for products of warpgroups.
 bool Chooser::inverts(AttendOp op) const {
   return op.getSelection() && goal.device->code.hasWarpgroupProducts &&
          goal.queries != Queries::Few && findLongBlocks(kernel) == op;
 }
 
-/// Whether only unions take its lists.
+/// Whether only unions take an attention's lists.
 static bool hasWideLists(AttendOp op) {
   return op.getSelection() &&
          cast<SelectionType>(op.getSelection().getType()).getTop() >
              kMostWalked;
 }
 
-/// Without a selection there are no blocks to walk.
+/// Order of an attention's loops. Without a selection there are no blocks to
+/// walk.
 LoopOrder Chooser::getOrder(AttendOp op) const {
   const Setting *given = settings.find(names.lookup(op), Field::Order);
   auto order = given              ? static_cast<LoopOrder>(given->value)
@@ -285,7 +289,7 @@ int64_t schedule::toTokens(int64_t rows, int64_t group) {
   return std::max<int64_t>(1, rows / group);
 }
 
-/// The most that divides `tokens` and isn't above `most`.
+/// Greatest divisor of `tokens` that isn't above `most`.
 static int64_t divide(int64_t tokens, int64_t most) {
   int64_t part = std::clamp<int64_t>(most, 1, tokens);
   while (tokens % part != 0)
@@ -298,8 +302,8 @@ int64_t schedule::getPartTokens(int64_t tokens, int64_t group) {
   return part * group * 2 > kPartRows ? part : tokens;
 }
 
-/// Warps belong to the rows that they were chosen for, and parts to tiles whose
-/// rows aren't distributed over warps.
+/// Chooses the fields of a tile. Warps belong to the rows that they were chosen
+/// for. Parts belong to tiles whose rows aren't distributed over warps.
 llvm::Error Chooser::chooseTile(OpChoice &choice, const Scope &scope,
                                 const Tiling &tiling) {
   put(choice, Field::Tokens, toTokens(tiling.rows, scope.group), tiling.reason);
@@ -325,7 +329,7 @@ llvm::Error Chooser::chooseTile(OpChoice &choice, const Scope &scope,
   return llvm::Error::success();
 }
 
-/// Behind the warps, on which parts depend.
+/// Called after the warps are chosen, since parts depend on them.
 void Chooser::choosePart(OpChoice &choice, int64_t group) {
   int64_t tokens = choice.get(Field::Tokens);
   bool hasWarps = goal.device && choice.kind != OpKind::TopK &&
@@ -354,11 +358,12 @@ void Chooser::chooseProgram(OpChoice &choice) {
 // Ops
 //===----------------------------------------------------------------------===//
 
-/// Instructions of a pair beside which the time of its products and of its mask
-/// is small.
+/// Number of a pair's instructions beside which products and masks take little
+/// time.
 static constexpr int64_t kLongPair = 256;
 
-/// Each copy of a step has the scalar code of all of a thread's pairs.
+/// Chooses whether the copies of a step are apart. Each copy has the scalar
+/// code of all of a thread's pairs.
 void Chooser::choosePeel(OpChoice &choice, const Scope &scope) {
   int64_t count = countPairInstructions(scope);
   put(choice, Field::Peel,
@@ -369,9 +374,9 @@ void Chooser::choosePeel(OpChoice &choice, const Scope &scope) {
           : "a pair's scalar code is long (" + Twine(count) + " instructions)");
 }
 
-/// Smaller tiles of the same rows, which registers hold along with all that
-/// products need to look at each pair. Tokens that walk their blocks one by
-/// one have a state of their own beside the tile's.
+/// Chooses smaller tiles of the same rows. Registers hold them along with the
+/// values that products need to check each pair. Tokens that walk their blocks
+/// one by one have another state beside the tile's.
 void Chooser::chooseExact(OpChoice &choice, const Scope &scope) {
   int64_t tokens = choice.get(Field::Tokens);
   bool walks = getOrder(scope) == LoopOrder::Union;
@@ -393,8 +398,9 @@ void Chooser::chooseExact(OpChoice &choice, const Scope &scope) {
                : "fits the registers with what looks at each pair");
 }
 
-/// Few queries leave most of a GPU idle; what the parts of their keys leave is
-/// merged in tiles of few rows, whose loads are short.
+/// Chooses the number of splits, and how their states are merged. Few queries
+/// leave most of a GPU idle, so their keys are split. Merging tiles have few
+/// rows, whose loads are short.
 llvm::Error Chooser::chooseSplits(OpChoice &choice, int64_t group) {
   auto op = cast<AttendOp>(choice.op);
   auto order = static_cast<LoopOrder>(choice.get(Field::Order));
@@ -421,7 +427,7 @@ llvm::Error Chooser::chooseSplits(OpChoice &choice, int64_t group) {
     choice.set(Field::Splits, 1, "a CPU's threads take query tiles");
   else if (count == 0 && !hasParts)
     choice.set(Field::Splits, 1, "key_major isn't split by sizes");
-  // What a warp loads at once of sums in f16, 128 channels wide.
+  // Rows of sums in f16, 128 channels wide, that a warp loads at once.
   constexpr int64_t mergedRows = 16, listedRows = 2;
   bool merges = isInverted || (choice.get(Field::Splits) != 1 && hasParts);
   if (merges || order == LoopOrder::KeyMajor)
@@ -438,10 +444,10 @@ llvm::Error Chooser::chooseSplits(OpChoice &choice, int64_t group) {
   return llvm::Error::success();
 }
 
-/// Programs that merge share the heads of a key head. A block's registers hold
-/// the sums of 8192 elements, and the states that come next; few queries leave
-/// more blocks idle than that fills, and each waits for one part's state after
-/// the other.
+/// Chooses the heads of a merging program. Programs side by side share the
+/// heads of a key head. A block's registers hold the sums of 8192 elements and
+/// the next states. With few queries more blocks than that are idle, and each
+/// waits for one part's state after the other.
 void Chooser::chooseMergeHeads(OpChoice &choice, int64_t group) {
   bool isKeyMajor =
       static_cast<LoopOrder>(choice.get(Field::Order)) == LoopOrder::KeyMajor;
@@ -466,14 +472,14 @@ void Chooser::chooseMergeHeads(OpChoice &choice, int64_t group) {
     heads = divide(group, heads);
 }
 
-/// A warp's registers hold the sums of its 16 rows: of 256 channels, they take
-/// half of them.
+/// Chooses the channels of a program. A warp's registers hold the sums of its
+/// 16 rows. Sums of 256 channels take half of the registers.
 void Chooser::chooseChannels(OpChoice &choice, const Scope &scope) {
   constexpr int64_t unit = 16;
   int64_t attends = llvm::count_if(scope.ops, [](ScoringOpInterface op) {
     return isa<AttendOp>(op.getOperation());
   });
-  // Sums of one wait in registers while the next is computed.
+  // Sums of one attention wait in registers while the next is computed.
   bool isCrowded = attends > 1 && goal.queries != Queries::Few;
   int64_t most = isCrowded ? 128 : 256;
   Value values = cast<AttendOp>(choice.op).getValue();
@@ -493,7 +499,8 @@ void Chooser::chooseChannels(OpChoice &choice, const Scope &scope) {
                 : "a thread's registers hold the sums of no more");
 }
 
-/// Results for others in memory, of attentions whose readers let a call be cut.
+/// Chooses the chunks of results that others read from memory, for attentions
+/// whose readers let a call be cut.
 void Chooser::chooseResultChunks(MutableArrayRef<OpChoice> choices) {
   auto find = [&](Operation *op) {
     return llvm::find_if(choices,
@@ -547,8 +554,7 @@ llvm::Error Chooser::chooseAttend(OpChoice &choice) {
   choice.isMeasured = tiling.isMeasured;
   if (!goal.device)
     return llvm::Error::success();
-  // Two blocks have room for the buffers that were chosen, and maybe for no
-  // others.
+  // Two blocks have room for the chosen buffers, but maybe not for given ones.
   bool givesBuffers = llvm::any_of(cut.getSharing(op), [&](Operation *each) {
     StringRef name = names.lookup(each);
     const Setting *keys = settings.find(name, Field::Keys);
@@ -578,7 +584,7 @@ llvm::Error Chooser::chooseImportance(OpChoice &choice) {
   return chooseTile(choice, scope, tiling);
 }
 
-/// A window is gone over by one program.
+/// Chooses the windows of a program. One program goes over all of a window.
 void Chooser::choosePooling(OpChoice &choice) {
   constexpr int64_t most = 16, least = 4, tokens = 1024;
   auto pool = cast<PoolOp>(choice.op);

@@ -1,4 +1,4 @@
-//===- ChooseForCPU.cpp - How kernels are tiled on CPUs -------------------===//
+//===- ChooseForCPU.cpp - Tiles for CPUs ----------------------------------===//
 
 #include "Tiling.h"
 
@@ -7,8 +7,9 @@ using namespace nsacc;
 using namespace nsacc::nsa;
 using namespace nsacc::schedule;
 
-/// A wide tile lets tokens share the blocks that they selected, as long as the
-/// accumulators, and the lists of all rows, stay near.
+/// Number of rows of a tile. A wide tile lets tokens share the blocks that they
+/// selected, as long as the accumulators and the lists of all rows stay in a
+/// near cache.
 static int64_t chooseRows(const Scope &scope, AttendOp selecting) {
   constexpr int64_t accumulatorElements = 32 << 10, listedEntries = 64 << 10;
   int64_t channels = std::max<int64_t>(1, scope.getChannels());
@@ -37,7 +38,7 @@ Tiling schedule::tileForCPU(const Scope &scope, nsatile::LoopOrder order) {
       return tiling;
     }
   }
-  // A multiple of its parts.
+  // Rounds down to a multiple of the part.
   int64_t part = std::max<int64_t>(1, kPartRows / scope.group) * scope.group;
   tiling.rows = std::max<int64_t>(1, tiling.rows / part) * part;
   return tiling;

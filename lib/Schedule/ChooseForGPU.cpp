@@ -1,4 +1,4 @@
-//===- ChooseForGPU.cpp - How kernels are tiled on GPUs -------------------===//
+//===- ChooseForGPU.cpp - Tiles for GPUs ----------------------------------===//
 
 #include "NSA/Analysis/AssertionNeed.h"
 #include "NSATile/IR/WarpRoles.h"
@@ -15,8 +15,8 @@ static constexpr llvm::StringLiteral kFewQueries =
     "few queries, whose rows fill one product, over many keys: memory is what "
     "they wait for";
 
-/// Tiles of short batch rows, of warps or of warpgroups, several of which share
-/// a multiprocessor where scores are nothing but products.
+/// Tiles of short batch rows, for products of warps or of warpgroups. Several
+/// tiles of warpgroups share a multiprocessor where scores are plain products.
 static std::optional<Tiling> tileShortRows(Queries queries, int64_t channels,
                                            bool isPlain, bool warpgroups) {
   const QueriesInfo &info = getInfo(queries);
@@ -42,9 +42,9 @@ static std::optional<Tiling> tileShortRows(Queries queries, int64_t channels,
   return tiling;
 }
 
-/// With 32 rows to a warp, a fragment of keys or values that it reads from
-/// shared memory serves two products. The state of so many rows and their
-/// scores fill a warp's registers.
+/// Tiles of a dense attention for products of warps. With 32 rows to a warp, a
+/// fragment of keys or values that it reads from shared memory serves two
+/// products. The state and the scores of 32 rows fill a warp's registers.
 static std::optional<Tiling> tileDenseForWarps(const Scope &scope,
                                                Queries queries) {
   std::optional<DenseAttention> dense = findDenseAttention(scope);
@@ -57,7 +57,7 @@ static std::optional<Tiling> tileDenseForWarps(const Scope &scope,
     return tiling;
   if (!isSimple)
     return std::nullopt;
-  // Each interval of keys has loops of its own.
+  // Each interval of keys has its own loops.
   if (mask.intervals.size() > 1)
     return Tiling{/*rows=*/64, /*keys=*/64, /*warps=*/4,
                   "a dense attention whose mask has several ranges of keys, "
@@ -72,7 +72,8 @@ static std::optional<Tiling> tileDenseForWarps(const Scope &scope,
                          "rows to a warp"};
 }
 
-/// Tables that the mask reads for each query, `doc[b, i]` for one.
+/// Counts the tables that the mask reads for each query, `doc[b, i]` for
+/// example.
 static size_t countQueryTables(AttendOp attend) {
   llvm::SmallPtrSet<Value, 4> tables;
   if (attend.getMask().empty())
@@ -89,10 +90,10 @@ static size_t countQueryTables(AttendOp attend) {
 
 /// Tiles that fill the registers of two or three warpgroups with the state and
 /// the scores of their rows, as measured on an H200. With 128 channels, narrow
-/// key tiles of three warpgroups read less shared memory for each product: they
+/// key tiles of three warpgroups read less shared memory for each product. They
 /// are faster where the rows of a band see few keys beside their own, and in
 /// many long rows (6 % without a mask, 2 % with a causal one). At 1024 tokens
-/// they are 3 % slower, as their last tile has rows to spare.
+/// they are 3 % slower, since their last tile has unused rows.
 static std::optional<Tiling> tileDenseForGroups(const Scope &scope,
                                                 Queries queries) {
   std::optional<DenseAttention> dense = findDenseAttention(scope);
@@ -100,7 +101,7 @@ static std::optional<Tiling> tileDenseForGroups(const Scope &scope,
     return std::nullopt;
   auto [attend, channels] = *dense;
   MaskInfo mask = analyzeMask(attend);
-  // A third warpgroup leaves no registers for more than products and softmax.
+  // A third warpgroup leaves registers for products and softmax only.
   bool isSimple = isPlain(attend, mask);
   if (auto tiling =
           tileShortRows(queries, channels, isSimple, /*warpgroups=*/true))
@@ -108,14 +109,14 @@ static std::optional<Tiling> tileDenseForGroups(const Scope &scope,
   if (queries == Queries::Few && channels <= 256) {
     bool isShort = mask.isExact() && countQueryTables(attend) < 2;
     int64_t keys = isShort && channels <= 128 ? 128 : 64;
-    // A token's heads, if they are more, fill a second warpgroup.
+    // Heads of a token that exceed one warpgroup fill a second one.
     if (scope.group > kPartRows)
       return Tiling{2 * kPartRows, keys, 2 * nsatile::kGroupWarps,
                     kFewQueries.str()};
     return Tiling{kPartRows, keys, nsatile::kGroupWarps, kFewQueries.str()};
   }
-  // There are for a short weight, as silu (on an H100, 2.51 ms in the place of
-  // 2.82).
+  // Registers suffice for a short weight, such as silu (on an H100, 2.51 ms
+  // instead of 2.82 ms).
   bool weighs = !attend.getWeight().empty() && attend.getScore().empty() &&
                 attend.getNormalize().empty() && mask.isExact() &&
                 isShort(attend.getWeight());
@@ -123,12 +124,13 @@ static std::optional<Tiling> tileDenseForGroups(const Scope &scope,
     return Tiling{192, 128, 12,
                   "a dense attention of up to 64 channels: three warpgroups "
                   "have registers for it"};
-  // Of 8192 tokens 6 to 8 % faster than two warpgroups, of 2500 9 % (H200).
+  // Faster than two warpgroups by 6 to 8 % at 8192 tokens, by 9 % at 2500
+  // (H200).
   if (channels <= 96 && isSimple && !isBand(mask))
     return Tiling{192, 112, 12,
                   "a dense attention of up to 96 channels: three warpgroups "
                   "have registers for it"};
-  // What is looked up for each row and pair waits in registers, too.
+  // Values from tables for each row and pair wait in registers, too.
   if (channels <= 128 && countQueryTables(attend) > 1)
     return Tiling{128, 64, 8,
                   "a mask that reads several tables for each query, which "
@@ -161,11 +163,11 @@ static std::optional<Tiling> tileDenseForGroups(const Scope &scope,
   return std::nullopt;
 }
 
-/// Takes as many keys as two warpgroups have registers for, beside sums, where
-/// values of each pair wait for those of others: a table's, for instance. Of
-/// 128 rows a thread has half as many pairs as a tile has keys. With 128 to 32
-/// keys, 64 to 128 channels, one or two tables, logarithms and cosines, ptxas
-/// spilled where more were kept.
+/// Takes as many keys as two warpgroups have registers for beside the sums,
+/// where each pair has values that wait for the other pairs: values from
+/// tables, for instance. With 128 rows, a thread has half as many pairs as a
+/// tile has keys. With 128 to 32 keys, 64 to 128 channels, one or two tables,
+/// logarithms and cosines, ptxas spilled where more were kept.
 static std::optional<Tiling> tileDenseForWarpgroups(const Scope &scope,
                                                     Queries queries) {
   constexpr int64_t mostHalves = 656, unit = 16;
@@ -176,7 +178,7 @@ static std::optional<Tiling> tileDenseForWarpgroups(const Scope &scope,
     held = std::max(held, countHeldHalves(op));
   if (held == 0 || keys == 0 || queries == Queries::Few)
     return tiling;
-  // Tiles of wider heads have few keys: half of them fit.
+  // Tiles of wider heads have few keys, and half of them fit.
   int64_t least = channels > 128 ? llvm::alignDown(keys / 2, unit) : unit;
   while (tiling->keys > std::max(least, unit) &&
          tiling->keys * (2 + held) + channels * 9 / 4 > mostHalves)
@@ -208,7 +210,7 @@ int64_t schedule::fitUnions(const Scope &scope, int64_t tokens, bool areWhole) {
   return tokens;
 }
 
-/// Keys of the tiles of blocks, as KeyTiling::ofBlocks has them.
+/// Number of keys in tiles of blocks, as in KeyTiling::ofBlocks.
 static int64_t getTileKeys(int64_t block, int64_t keys) {
   constexpr int64_t granularity = 16;
   int64_t parts = llvm::divideCeil(block, keys);
@@ -221,7 +223,8 @@ static SelectionType getSelection(AttendOp attend) {
   return cast<SelectionType>(attend.getSelection().getType());
 }
 
-/// Whether two warpgroups of so many rows have most of their blocks in common.
+/// Whether two warpgroups, with so many rows together, share most of their
+/// blocks.
 static bool sharesBlocks(AttendOp attend, int64_t rows, int64_t group) {
   // An entry has a bit for each list of its tile. With more than 64, lists
   // would take more than 16 bytes for each block that a row selects.
@@ -236,18 +239,21 @@ static bool sharesBlocks(AttendOp attend, int64_t rows, int64_t group) {
 }
 
 /// Tiles of tokens that walk the union of their blocks. Rows fill a warpgroup's
-/// products, unless so many tokens would select more blocks than a list has. Of
-/// two warpgroups, each has a block and a list of its own: what their tokens
-/// don't share costs neither the other's time. Measured on an H200, 32768
-/// tokens, bf16, 16 blocks of 64, 64 query heads on 4: 6.3 ms in the place of
-/// 10.3 of unrelated neighbours, 2.56 in the place of 2.72 of related ones. A
-/// sequence has few blocks that are long, and neighbours together select most:
-/// there two warpgroups share what they read (moba, 8 of 64 blocks of 512: 17.3
-/// ms in the place of 19.1), unless they have more than 64 lists, whose members
-/// would take too much memory, as they do where all of their tokens have one
-/// list that was handed in. Then they have a dense attention's tiles of keys
-/// (on an H100 12.9 ms in the place of 16.0, and 2.46 in the place of 3.21 for
-/// lists of 128 tokens).
+/// products, unless so many tokens would select more blocks than a list has.
+///
+/// Two warpgroups usually have separate thread blocks with separate lists, so
+/// that neither spends time on blocks that only the other's tokens selected.
+/// Measured on an H200, 32768 tokens, bf16, 16 blocks of 64, 64 query heads on
+/// 4: 6.3 ms instead of 10.3 ms for unrelated neighbours, 2.56 ms instead of
+/// 2.72 ms for related ones.
+///
+/// Two warpgroups share a tile where blocks are long: a sequence has few long
+/// blocks, and neighbours together select most of them (moba, 8 of 64 blocks of
+/// 512: 17.3 ms instead of 19.1 ms). They don't where the tile has more than 64
+/// lists, whose members would take too much memory. They also share a tile
+/// where all of its tokens have one list that was handed in. A shared tile has
+/// as many keys as a dense attention's (on an H100 12.9 ms instead of 16.0 ms,
+/// and 2.46 ms instead of 3.21 ms for lists of 128 tokens).
 static std::optional<Tiling>
 tileForSelections(const Scope &scope, bool warpgroups, Queries queries) {
   SmallVector<AttendOp> selecting = scope.findAllSelecting();
@@ -266,13 +272,13 @@ tileForSelections(const Scope &scope, bool warpgroups, Queries queries) {
     }
   }
   bool usesGroups = warpgroups && hasHalves && channels <= 128;
-  // The sum of several attentions of wide heads stands in registers, too.
+  // The sum of several attentions of wide heads stays in registers, too.
   bool isCrowded = channels > 64 && count > 2;
   constexpr int64_t groupRows = 2 * kPartRows;
   bool areShared = llvm::all_of(selecting, [&](AttendOp attend) {
     return sharesBlocks(attend, groupRows, group);
   });
-  // Few queries fill no more; a token's heads, if they are more, do.
+  // Few queries fill one warpgroup, unless a token has more heads than that.
   if (queries == Queries::Few)
     areShared = group > kPartRows;
   int64_t rows = usesGroups && !isCrowded && areShared ? groupRows : kPartRows;
@@ -284,15 +290,15 @@ tileForSelections(const Scope &scope, bool warpgroups, Queries queries) {
   if (usesGroups && tiling.rows > 32) {
     tiling.warps = tiling.rows > kPartRows ? 8 : 4;
     // Narrow heads leave registers for a third block (block_sparse with 64
-    // channels on an H100: 4.81 ms in the place of 5.51).
+    // channels on an H100: 4.81 ms instead of 5.51 ms).
     bool isNarrow = channels <= 64 && count <= 2;
     tiling.blocksPerSM = tiling.rows > kPartRows ? 1 : isNarrow ? 3 : 2;
     if (tiling.rows > kPartRows && llvm::all_of(selecting, [](AttendOp attend) {
           return getSelection(attend).getBlock() % 128 == 0;
         }))
       tiling.keys = 128;
-    // ptxas has no registers for a pipelined softmax of 48 keys (816 bytes of
-    // each thread are spilled), and has some for 32 and for 64.
+    // ptxas lacks registers for a pipelined softmax of 48 keys (it spills 816
+    // bytes of each thread), but has enough for 32 and for 64.
     constexpr int64_t unfit = 48, fit = 32;
     auto getKeys = [&](AttendOp attend) {
       return getTileKeys(getSelection(attend).getBlock(), tiling.keys);
@@ -300,8 +306,8 @@ tileForSelections(const Scope &scope, bool warpgroups, Queries queries) {
     if (llvm::any_of(selecting,
                      [&](AttendOp each) { return getKeys(each) == unfit; }))
       tiling.keys = fit;
-    // Few queries wait for memory: as many keys are on their way with small
-    // blocks.
+    // Few queries wait for memory. With small blocks, more stages keep as many
+    // keys on their way.
     constexpr int64_t usual = 64, most = 8;
     int64_t keys = usual;
     for (AttendOp each : selecting)
@@ -324,10 +330,11 @@ tileForSelections(const Scope &scope, bool warpgroups, Queries queries) {
   return tiling;
 }
 
-/// Tiles of a block's queries, which a list names, over the block's keys. A
-/// tile has few steps, so that two blocks share a multiprocessor: one begins or
-/// ends a tile under the other's products (moba on an H100, 8 blocks of 512:
-/// 4.5 ms in the place of 5.0 with the 128 rows and keys of a dense attention).
+/// Tiles over the keys of a block and over queries that selected it, which a
+/// list names. A tile has few steps, so two thread blocks share a
+/// multiprocessor: one begins or ends a tile during the other's products (moba
+/// on an H100, 8 blocks of 512: 4.5 ms instead of 5.0 ms with the 128 rows and
+/// keys of a dense attention).
 static std::optional<Tiling> tileForBlocks(const Scope &scope,
                                            bool warpgroups) {
   AttendOp attend = scope.findSelecting();
@@ -350,8 +357,8 @@ static std::optional<Tiling> tileForBlocks(const Scope &scope,
   return tiling;
 }
 
-/// Three attentions of one program have no registers for the scores of 64 keys
-/// beside the sum of what the others gave. nsa fits with 32.
+/// Tiles for three or more attentions of one program. Registers don't hold the
+/// scores of 64 keys beside the sum of the other attentions. nsa fits with 32.
 static std::optional<Tiling> tileForSeveral(const Scope &scope) {
   int64_t count = 0, channels = 0;
   for (ScoringOpInterface op : scope.ops) {
@@ -378,12 +385,12 @@ int64_t schedule::countPairInstructions(const Scope &scope) {
   return count;
 }
 
-/// Fewer keys at a time where a pair's scalar code is long. A GPU's code is
-/// written out for each pair of a thread: its registers would spill, and its
-/// compiler take minutes.
+/// Takes fewer keys at a time where a pair's scalar code is long. A GPU's code
+/// is written out for each pair of a thread: registers would spill, and
+/// compilation would take minutes.
 static Tiling shorten(Tiling tiling, const Scope &scope) {
   constexpr int64_t warpSize = 32, usualWarps = 4, leastKeys = 16,
-                    most = 16 << 10; // instructions for a tile
+                    most = 16 << 10; // a thread's instructions for a tile
   int64_t count = countPairInstructions(scope);
   int64_t threads = warpSize * (tiling.warps ? tiling.warps : usualWarps),
           keys = tiling.keys;
@@ -400,7 +407,8 @@ static Tiling shorten(Tiling tiling, const Scope &scope) {
 // Choices
 //===----------------------------------------------------------------------===//
 
-/// With the tiles of a dense attention alone where there are any.
+/// Chooses tiles by the loop order. `dense` are the tiles of a dense attention
+/// alone, if there are any.
 static Tiling chooseTiling(const Scope &scope, nsatile::LoopOrder order,
                            bool warpgroups, Queries queries,
                            std::optional<Tiling> dense) {
@@ -422,8 +430,8 @@ static Tiling chooseTiling(const Scope &scope, nsatile::LoopOrder order,
   return shorten(chosen.value_or(Tiling()), scope);
 }
 
-/// Whether records of benchmarks are about such code (benchmarks/dense.json,
-/// sparse.json): halves, and no more than products, masks of one range and
+/// Whether benchmark records cover such code (benchmarks/dense.json,
+/// sparse.json): operands of 16 bits, plain products, masks of one range and
 /// short weights.
 static bool isMeasured(const Scope &scope) {
   int64_t channels = scope.getChannels();
@@ -471,7 +479,8 @@ Tiling schedule::tileForWarpgroups(const Scope &scope, nsatile::LoopOrder order,
 
 bool schedule::fillsWarpgroup(KernelOp kernel, TopKOp op, int64_t tokens,
                               int64_t group, bool usesThreshold) {
-  // A thread's part of two words an entry; with more, values are stored.
+  // Registers of a thread for lists with two words an entry. With more, it
+  // spills.
   constexpr int64_t mostListRegisters = 32;
   int64_t listRegisters =
       2 * tokens * llvm::PowerOf2Ceil(op.getTop()) / nsatile::kGroupThreads;
@@ -497,10 +506,10 @@ bool schedule::fillsWarpgroup(KernelOp kernel, TopKOp op, int64_t tokens,
 //===----------------------------------------------------------------------===//
 
 /// Whether a thread has registers for the sums, the scores and the weights of
-/// its rows, and starts with those that one product names.
+/// its rows, and starts with enough for the registers that one product names.
 static bool hasRegisters(int64_t keys, int64_t channels, int64_t groups,
                          int64_t registers, int64_t leastProducer) {
-  // Beside them; with fewer, ptxas keeps values in memory.
+  // Further registers; with fewer, ptxas spills.
   constexpr int64_t reserve = 28, named = 30;
   int64_t atStart =
       llvm::alignDown(registers / ((groups + 1) * nsatile::kGroupThreads), 8);
@@ -510,8 +519,9 @@ static bool hasRegisters(int64_t keys, int64_t channels, int64_t groups,
          channels / 2 + keys / 2 + keys / 4 + reserve <= each;
 }
 
-/// Whether shared memory has room for queries, results, and two buffers of keys
-/// and of values, all of halves, beside what the system takes of each block.
+/// Whether shared memory has room for queries, results, and two buffers each of
+/// keys and of values, all of 16 bits, beside the memory that the system takes
+/// for each block.
 static bool hasSharedMemory(const Tiling &tiling, int64_t channels,
                             const GivenBlocks &given) {
   constexpr int64_t reserved = 2048, halfBytes = 2, buffers = 2;
@@ -528,7 +538,7 @@ Tiling schedule::fitBlocks(Tiling tiling, const Scope &scope,
     return tiling;
   bool isUnion = order == nsatile::LoopOrder::Union;
   int64_t rows = groups * nsatile::kGroupRows;
-  // A union's rows are as many as a list has room for.
+  // A union's tile has no more rows than its list has room for.
   tiling.rows = isUnion ? std::min(tiling.rows, rows) : rows;
   tiling.warps = groups * nsatile::kGroupWarps;
   constexpr int64_t step = 16;

@@ -1,4 +1,4 @@
-//===- ChooseTopK.cpp - How selections are tiled --------------------------===//
+//===- ChooseTopK.cpp - Tiles for selections ------------------------------===//
 
 #include "Chooser.h"
 #include "NSATile/IR/WarpRoles.h"
@@ -9,21 +9,21 @@ using namespace nsacc;
 using namespace nsacc::nsa;
 using namespace nsacc::schedule;
 
-/// Returns whether it is by a threshold.
+/// Chooses the method. Returns whether it is a threshold.
 bool Chooser::chooseMethod(OpChoice &choice) {
   using nsatile::SelectMethod;
-  // On a GPU, of 512 to 65536 scores a row, a threshold takes 0.06 to 0.9 times
-  // as long for 128 blocks, and 1.1 to 4 times for 64 where rows are many;
-  // lists of more spill. On a CPU, of 1024 to 200000, it is as fast for 128 and
-  // 90 times as fast for 2048.
+  // On a GPU, with 512 to 65536 scores a row, a threshold takes 0.06 to 0.9
+  // times as long as sorting for 128 blocks, and 1.1 to 4 times as long for 64
+  // where rows are many. Longer sorted lists spill. On a CPU, with 1024 to
+  // 200000 scores, it is as fast for 128 blocks and 90 times as fast for 2048.
   int64_t mostSorted = goal.device ? 64 : 128;
   auto type = cast<TopKOp>(choice.op).getResult().getType();
   bool isLong = static_cast<int64_t>(type.getTop()) > mostSorted;
-  // Who asks for windows to be carried asks for lists that are sorted.
+  // A given halo=carry asks for sorted lists.
   const Setting *halo = settings.find(choice.name, Field::Halo);
   bool carries = halo && !halo->op.empty() &&
                  halo->value == static_cast<int64_t>(nsatile::Halo::Carry);
-  // And who asks for parts for what can go over them.
+  // Given splits ask for the method that can go over parts of the blocks.
   const Setting *splits = settings.find(choice.name, Field::Splits);
   bool isSplit = splits && !splits->op.empty() && splits->value > 1;
   bool areFew = goal.queries == Queries::Few && goal.device && !carries;
@@ -40,12 +40,12 @@ bool Chooser::chooseMethod(OpChoice &choice) {
          static_cast<int64_t>(SelectMethod::Threshold);
 }
 
-/// Scores that were computed before stand in memory, in rows.
+/// Whether the scores were computed before, and stand in memory in rows.
 static bool readsRows(TopKOp op) { return findImportances(op).empty(); }
 
-/// Lists of candidates that a program has room for beside its tiles. Each is
-/// twice as long as what is chosen. Programs that read rows wait for memory:
-/// three of them share a multiprocessor.
+/// Number of candidate lists that a program has room for beside its tiles. Each
+/// list is twice as long as the selection. Programs that read rows wait for
+/// memory, so three of them share a multiprocessor.
 static int64_t countLists(TopKOp op) {
   constexpr int64_t keyBytes = 8;
   int64_t bytes = readsRows(op) ? 64 << 10 : 128 << 10;
@@ -63,14 +63,15 @@ static int64_t countSortedLists(TopKOp op, int64_t tokens, int64_t group) {
          (isPerQueryHead ? group : 1);
 }
 
-/// Whether a tile's lists are so few and short that warps' lanes hold them.
+/// Whether a tile's lists are few and short enough for the lanes of its warps.
 static bool sortsInLanes(TopKOp op, int64_t tokens, int64_t group) {
   constexpr int64_t lanes = 32, mostLists = 2 * nsatile::kGroupWarps;
   return static_cast<int64_t>(op.getResult().getType().getTop()) <= lanes &&
          countSortedLists(op, tokens, group) <= mostLists;
 }
 
-/// What a topk with sorted lists takes of a multiprocessor.
+/// Blocks that a topk with sorted lists takes at a time, and its programs that
+/// share a multiprocessor.
 struct SortedLists {
   int64_t blocks, blocksPerSM;
   StringLiteral reason;
@@ -78,7 +79,8 @@ struct SortedLists {
 
 /// Lanes that hold lists take two candidates each, and need few registers.
 /// Measured on an H200, 16 of 1024 blocks, 65536 tokens of 64 heads on 4, len
-/// 32: 7.7 ms, where three blocks with a candidate for each lane take 10.1.
+/// 32: 7.7 ms, where three thread blocks with one candidate for each lane take
+/// 10.1 ms.
 static SortedLists getSortedLists(TopKOp op, int64_t tokens, int64_t group) {
   constexpr int64_t lanes = 32;
   if (sortsInLanes(op, tokens, group))
@@ -86,8 +88,8 @@ static SortedLists getSortedLists(TopKOp op, int64_t tokens, int64_t group) {
   return {32, 3, "scores and lists of more need too many registers"};
 }
 
-/// Selecting gains nothing from a wide tile. Rows that choose together are of
-/// one.
+/// Chooses the tokens of a tile. Selecting gains nothing from a wide tile. Rows
+/// that choose together are in one tile.
 void Chooser::chooseSelectingTokens(OpChoice &choice, int64_t rows,
                                     int64_t group, bool usesThreshold) {
   auto op = cast<TopKOp>(choice.op);
@@ -95,7 +97,7 @@ void Chooser::chooseSelectingTokens(OpChoice &choice, int64_t rows,
   const Setting *all = settings.findForAll(Field::Tokens);
   int64_t tokens =
       getPartTokens(all ? all->value : toTokens(rows, group), group);
-  // More than a tile may have are refused where a target's limits are.
+  // A tile with too many tokens is refused where a target's limits are known.
   int64_t most = getInfo(Field::Tokens).most,
           share = std::min<int64_t>(op.getShareTokens(), most),
           listed = countLists(op) * share;
@@ -115,7 +117,7 @@ void Chooser::chooseSelectingTokens(OpChoice &choice, int64_t rows,
         Twine(share) + " tokens share a selection");
 }
 
-/// Behind the tokens.
+/// Called after the tokens are chosen.
 void Chooser::chooseBlocks(OpChoice &choice, const Tiling &tiling,
                            int64_t group, bool usesThreshold) {
   const Setting *keys = settings.findForAll(Field::Keys);
@@ -139,19 +141,19 @@ void Chooser::chooseBlocks(OpChoice &choice, const Tiling &tiling,
       areMore ? StringRef(lists.reason) : "as many as an attend has keys");
 }
 
-/// The program of a topk.
+/// The program that computes a topk.
 const Program &Chooser::getProgram(TopKOp op) const {
   return *llvm::find_if(cut.getPrograms(), [&](const Program &program) {
     return program.what == "select" && program.ops.contains(op);
   });
 }
 
-/// How many windows of pooled keys a topk's blocks have in common with those in
-/// front of them, or why none of them is carried.
+/// Number of windows of pooled keys that a topk's blocks share with the blocks
+/// in front of them, or the reason that none of them is carried.
 SharedWindows Chooser::findSharedWindows(TopKOp op, int64_t group,
                                          bool usesThreshold) const {
-  // Each takes code of its own. A loop over many entries of a block looks which
-  // of them there are, but not where some are carried.
+  // Each carried window takes further code. A loop over many entries of a block
+  // checks which entries exist, but can't where some are carried.
   constexpr int64_t most = 8, manyEntries = 1024;
   if (usesThreshold)
     return {0, "parts of the blocks are in any order"};
@@ -181,7 +183,7 @@ SharedWindows Chooser::findSharedWindows(TopKOp op, int64_t group,
              : SharedWindows{0, "more than 8 windows are of two blocks"};
 }
 
-/// Behind the tokens and the method.
+/// Called after the tokens and the method are chosen.
 llvm::Error Chooser::chooseHalo(OpChoice &choice, int64_t group,
                                 bool usesThreshold) {
   auto op = cast<TopKOp>(choice.op);
@@ -189,7 +191,7 @@ llvm::Error Chooser::chooseHalo(OpChoice &choice, int64_t group,
                  carry = static_cast<int64_t>(nsatile::Halo::Carry);
   SharedWindows windows = findSharedWindows(op, group, usesThreshold);
   int64_t tokens = choice.get(Field::Tokens);
-  // Of each list, lanes keep two for each window: 8 registers at most.
+  // Lanes keep two values for each window of each list: 8 registers at most.
   constexpr int64_t mostKept = 16;
   bool haveRoom =
       !goal.device ||
@@ -211,8 +213,8 @@ llvm::Error Chooser::chooseHalo(OpChoice &choice, int64_t group,
   return llvm::Error::success();
 }
 
-/// The most keys of a step in which a topk's program attends, for a
-/// log-sum-exp; 0: it doesn't.
+/// Most keys of a step in which a topk's program attends, for a log-sum-exp; 0
+/// where it doesn't attend.
 int64_t Chooser::getSelectingKeys(TopKOp op, const Tiling &tiling) const {
   int64_t most = 0;
   for (Operation *each : getProgram(op).ops) {
@@ -224,7 +226,8 @@ int64_t Chooser::getSelectingKeys(TopKOp op, const Tiling &tiling) const {
   return most;
 }
 
-/// A topk's warps follow from its rows.
+/// Chooses a topk's stages, warps and blocks_per_sm. Its warps follow from its
+/// rows.
 void Chooser::chooseSelectingWarps(OpChoice &choice, const Tiling &tiling,
                                    int64_t group, bool usesThreshold) {
   auto op = cast<TopKOp>(choice.op);
@@ -238,7 +241,7 @@ void Chooser::chooseSelectingWarps(OpChoice &choice, const Tiling &tiling,
     choice.set(field, isGiven ? own->value : chosen,
                isGiven ? Twine("given") : reason);
   };
-  // A warp for each list, where there are fewer rows than warps have.
+  // Each list has a warp where there are fewer rows than these warps take.
   constexpr int64_t rowsOfWarp = 16;
   int64_t lists = std::max<int64_t>(1, tokens / op.getShareTokens());
   int64_t warps = std::min<int64_t>(lists, nsatile::kGroupWarps);
@@ -251,7 +254,7 @@ void Chooser::chooseSelectingWarps(OpChoice &choice, const Tiling &tiling,
          fills        ? "rows fill the products of a warpgroup"
          : hasFewRows ? "a warp has a list of candidates"
                       : "by the rows of the program's products");
-  // Tiles as chosen have room beside others.
+  // Only tiles as chosen leave room for other blocks of a multiprocessor.
   SortedLists sorted = getSortedLists(op, tokens, group);
   bool isChosen = fills && choice.get(Field::Warps) == nsatile::kGroupWarps &&
                   choice.get(Field::Blocks) <= sorted.blocks &&
@@ -259,7 +262,7 @@ void Chooser::chooseSelectingWarps(OpChoice &choice, const Tiling &tiling,
   constexpr int64_t usualBlocks = 64;
   bool hasShortLists = usesThreshold && fills && countLists(op) > 3 * lists &&
                        choice.get(Field::Blocks) <= usualBlocks;
-  // Sums of a step with more keys take twice the registers.
+  // A step with more keys takes twice the registers for its sums.
   constexpr int64_t usualKeys = 64;
   int64_t mostBlocks = getSelectingKeys(op, tiling) > usualKeys ? 2 : 32;
   putOwn(Field::BlocksPerSM,
@@ -272,7 +275,8 @@ void Chooser::chooseSelectingWarps(OpChoice &choice, const Tiling &tiling,
                          : "a block has all registers");
 }
 
-/// Sizes of a call tell whether lists of parts are worth it.
+/// Leaves the splits open where a call's sizes tell whether lists of parts are
+/// worth it.
 llvm::Error Chooser::chooseSelectingSplits(OpChoice &choice,
                                            bool usesThreshold) {
   bool isOpen = goal.device && usesThreshold;
@@ -304,7 +308,7 @@ llvm::Error Chooser::chooseTopK(OpChoice &choice) {
   int64_t group = found.shape ? found.shape->group : 1;
   Tiling tiling = tile(getScope(op, group));
   bool usesThreshold = chooseMethod(choice);
-  // A union's tile of long lists has few rows.
+  // A union's tile may have few rows, since its lists are long.
   chooseSelectingTokens(choice, usesThreshold ? kPartRows : tiling.rows, group,
                         usesThreshold);
   chooseBlocks(choice, tiling, group, usesThreshold);

@@ -1,4 +1,4 @@
-//===- Chooser.h - Chooses how a kernel is tiled ----------------*- C++ -*-===//
+//===- Chooser.h - Choice of one kernel's schedules -------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_SCHEDULE_CHOOSER_H
 #define NSACC_LIB_SCHEDULE_CHOOSER_H
@@ -8,13 +8,14 @@
 
 namespace nsacc::schedule {
 
-/// Windows that neighbouring blocks share, and why none of them is carried.
+/// Number of windows that neighbouring blocks share, or the reason that none of
+/// them is carried.
 struct SharedWindows {
   int64_t shared;
   llvm::StringLiteral reason;
 };
 
-/// Chooses for one kernel.
+/// Chooses the schedules of one kernel.
 class Chooser {
 public:
   Chooser(nsa::KernelOp kernel, const Goal &goal, const Settings &settings)
@@ -33,10 +34,10 @@ private:
   llvm::Error checkProgram(const ScheduledOp &op);
   llvm::Error checkAgreement(const ScheduledOp &op);
 
-  /// What is given for an op: by its name, for one that it shares a program
-  /// with, or for all.
+  /// Setting for an op: by its name, for an op that shares a program with it,
+  /// or for all ops.
   const Setting *find(const OpChoice &op, Field field) const;
-  /// Sets a field as given, or as chosen.
+  /// Sets a field to the given value, or to the chosen one.
   void put(OpChoice &op, Field field, int64_t chosen,
            const llvm::Twine &reason);
 
@@ -84,7 +85,7 @@ private:
 };
 
 int64_t toTokens(int64_t rows, int64_t group);
-/// Tokens of parts of about kPartRows rows; all of them where parts would be
+/// Tokens of a part of about kPartRows rows. All tokens where parts would be
 /// much smaller.
 int64_t getPartTokens(int64_t tokens, int64_t group);
 

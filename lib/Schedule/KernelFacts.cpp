@@ -1,4 +1,4 @@
-//===- KernelFacts.cpp - What choices of tiles ask of kernels -------------===//
+//===- KernelFacts.cpp - Facts that choices of tiles need -----------------===//
 
 #include "KernelFacts.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -16,8 +16,8 @@ bool schedule::isBand(const MaskInfo &mask) {
   });
 }
 
-/// How far in front of its own place a row's first key is by one bound; 0 where
-/// the bound doesn't say so with a number.
+/// Number of keys in front of a row's place that one bound lets it see; 0 where
+/// the bound isn't a constant distance.
 static int64_t getReach(AffineExpr lower) {
   auto sum = dyn_cast<AffineBinaryOpExpr>(lower);
   if (!sum || sum.getKind() != AffineExprKind::Add ||
@@ -30,7 +30,7 @@ static int64_t getReach(AffineExpr lower) {
 int64_t schedule::getReach(const MaskInfo &mask) {
   int64_t reach = 0;
   for (const KeyInterval &interval : mask.intervals) {
-    // The last of the bounds that move is the one that holds.
+    // The nearest of the moving bounds is the one that holds.
     std::optional<int64_t> nearest;
     for (AffineExpr lower : interval.lower)
       if (lower.isFunctionOfDim(0)) {
@@ -72,7 +72,7 @@ std::optional<DenseAttention> schedule::findDenseAttention(const Scope &scope) {
   ScoringOpInterface only =
       scope.ops.size() == 1 ? scope.ops.front() : ScoringOpInterface();
   auto attend = only ? dyn_cast<AttendOp>(only.getOperation()) : AttendOp();
-  // What is selected comes in tiles of its blocks.
+  // Selected keys come in tiles of their blocks.
   if (!attend || attend.getSelection())
     return std::nullopt;
   DenseAttention found = {attend};
@@ -95,7 +95,7 @@ AttendOp schedule::findLongBlocks(KernelOp kernel) {
   if (attends.size() != 1 || !attends.front().getSelection())
     return {};
   AttendOp attend = attends.front();
-  // Nobody knows how long ragged rows are before a call's are read.
+  // The lengths of ragged rows aren't known before a call's offsets are read.
   if (cast<NamedTensorType>(attend.getQuery().getType()).isRagged())
     return {};
   auto type = cast<SelectionType>(attend.getSelection().getType());

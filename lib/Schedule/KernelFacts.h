@@ -1,4 +1,4 @@
-//===- KernelFacts.h - What choices of tiles ask of kernels -----*- C++ -*-===//
+//===- KernelFacts.h - Facts that choices of tiles need ---------*- C++ -*-===//
 
 #ifndef NSACC_LIB_SCHEDULE_KERNELFACTS_H
 #define NSACC_LIB_SCHEDULE_KERNELFACTS_H
@@ -8,31 +8,31 @@
 
 namespace nsacc::schedule {
 
-/// What a choice of tiles looks at: the attentions and importances that are
-/// chosen for together.
+/// Attentions and importances for which tiles are chosen together.
 struct Scope {
   nsa::KernelOp kernel;
   llvm::SmallVector<nsa::ScoringOpInterface> ops;
-  /// Query heads of a key head.
+  /// Query heads per key head.
   int64_t group = 1;
 
   /// The first attention that goes over selected blocks; null if there is none.
   nsa::AttendOp findSelecting() const;
-  /// All of them.
+  /// All attentions that go over selected blocks.
   llvm::SmallVector<nsa::AttendOp> findAllSelecting() const;
-  /// The widest head dimension of keys and values of all attentions, as far as
-  /// it's known; 0: none is.
+  /// Greatest known number of channels of the attentions' keys and values; 0 if
+  /// none is known.
   int64_t getChannels() const;
 };
 
-/// Whether a row's first key moves along with it.
+/// Whether a row's first key moves along with the row.
 bool isBand(const nsa::MaskInfo &mask);
 
-/// How many keys in front of its own place a row sees at least, as far as the
-/// mask says so with a number; 0: it doesn't.
+/// Least number of keys that a row sees in front of its own place, if the mask
+/// has a constant for it; otherwise 0.
 int64_t getReach(const nsa::MaskInfo &mask);
 
-/// Scores that are nothing but products.
+/// Whether scores are plain products: no code for scores or weights, and a mask
+/// of key ranges alone.
 bool isPlain(nsa::AttendOp attend, const nsa::MaskInfo &mask);
 
 struct DenseAttention {
@@ -40,27 +40,29 @@ struct DenseAttention {
   int64_t channels = 0;
 };
 
-/// The one attention of a scope over keys that aren't selected; none where
-/// operands are no halves or can't be copied in rows.
+/// The only op of a scope, if it is an attention over keys that aren't
+/// selected. None where operands aren't 16 bits wide or can't be copied in
+/// rows.
 std::optional<DenseAttention> findDenseAttention(const Scope &scope);
 
-/// The one attention of a kernel, over a selection of long blocks; null where
-/// there are others, or keys and values are no halves. A sequence has few such
-/// blocks, so that tokens together select most of them, and each is long enough
-/// for what its part of a row's sum costs beside it.
+/// The only attention of a kernel, if it goes over a selection of long blocks.
+/// Null where there are others, where keys and values aren't 16 bits wide, or
+/// where rows are ragged. A sequence has few such blocks, so neighbouring
+/// tokens together select most of them. The cost of a row's partial sums is
+/// small beside a block's length.
 nsa::AttendOp findLongBlocks(nsa::KernelOp kernel);
 
-/// The first attention to pooled keys whose log-sum-exps an importance reads,
-/// and whose result others do; null where there is none.
+/// The first attention to pooled keys with log-sum-exps for an importance and a
+/// result for other ops; null where there is none.
 nsa::AttendOp findRanking(nsa::KernelOp kernel);
 /// Whether a call can be cut so that few of the ranking attention's results
-/// stand in memory at a time, where all orders are the compiler's choice.
+/// stand in memory at a time, if the compiler chooses all orders.
 bool canCutRanking(nsa::KernelOp kernel, nsa::AttendOp ranking);
 /// The first pooled dimension of an attention's keys; null where there is none.
 nsa::PooledDimAttr getPooledKeys(nsa::AttendOp attend);
 
-/// Channels for which tiles of two or of three warpgroups may be the faster
-/// ones: with fewer it's three, with more there are registers for two.
+/// Whether tiles of either two or three warpgroups may be the faster ones.
+/// Fewer channels take three. With more, registers suffice for two only.
 bool hasChoice(int64_t channels);
 
 } // namespace nsacc::schedule

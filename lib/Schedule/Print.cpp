@@ -1,4 +1,4 @@
-//===- Print.cpp - What was chosen, and why -------------------------------===//
+//===- Print.cpp - Prints choices and their reasons -----------------------===//
 
 #include "NSA/Transforms/Passes.h"
 #include "nsacc/Schedule/Choose.h"
@@ -19,8 +19,9 @@ static void printSizes(KernelOp kernel, llvm::raw_ostream &os) {
        << cast<IntegerAttr>(size.getValue()).getInt();
 }
 
-/// The program that an attention's order puts in front of its own: lists of the
-/// blocks that tiles walk, or states of tiles of keys.
+/// Kind of program that an attention's order puts in front of the attention's
+/// own: one that lists the blocks that tiles walk, or one that computes states
+/// of tiles of keys.
 static StringRef getProgramBefore(const OpChoice &op) {
   if (op.kind != OpKind::Attend)
     return "";
@@ -30,7 +31,8 @@ static StringRef getProgramBefore(const OpChoice &op) {
                                                  : "";
 }
 
-/// "program (attend): cmp, slc, swa": an op stands in each that computes it.
+/// Prints "program (attend): cmp, slc, swa". An op is listed in each program
+/// that computes it.
 static void printPrograms(const KernelChoice &choice, llvm::raw_ostream &os) {
   for (const Program &program : choice.cut.getPrograms()) {
     for (const OpChoice &op : choice.ops)
@@ -47,7 +49,7 @@ static void printPrograms(const KernelChoice &choice, llvm::raw_ostream &os) {
   }
 }
 
-/// Where an op stands, " at nsa.nsa:7:9".
+/// Place of an op in the source, " at nsa.nsa:7:9".
 static std::string describePlace(Operation *op) {
   auto place = op->getLoc()->findInstanceOf<FileLineColRange>();
   if (!place)
@@ -57,8 +59,8 @@ static std::string describePlace(Operation *op) {
       .str();
 }
 
-/// "slc (attend at nsa.nsa:7:9): order=union, …" and "slc.merge: tokens=1",
-/// each with a line for the reason of each field.
+/// Prints "slc (attend at nsa.nsa:7:9): order=union, …" and "slc.merge:
+/// tokens=1", each followed by the reason of each field on a line.
 static void printOp(const OpChoice &choice, llvm::raw_ostream &os) {
   for (ProgramRole role : kProgramRoles) {
     std::vector<std::string> values, reasons;

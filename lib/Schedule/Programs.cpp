@@ -1,4 +1,4 @@
-//===- Programs.cpp - Which ops of a kernel share a program ---------------===//
+//===- Programs.cpp - Programs that a kernel is cut into ------------------===//
 
 #include "nsacc/Schedule/Programs.h"
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -40,10 +40,10 @@ std::vector<ScheduledOp> schedule::getScheduledOps(KernelOp kernel) {
 }
 
 //===----------------------------------------------------------------------===//
-// What stands in memory
+// Values in memory
 //===----------------------------------------------------------------------===//
 
-/// What is shared between query tiles.
+/// Whether the op's results are shared between query tiles.
 static bool isShared(Operation *op) {
   return isa<PoolOp, TopKOp, DeclarePooledOp, DeclareSelectionOp, UnionOp>(op);
 }
@@ -106,7 +106,7 @@ ProgramCut::ProgramCut(KernelOp kernel, ArrayRef<Own> own) : kernel(kernel) {
               for (Value read : declare->getOperands())
                 readFromMemory(read);
             });
-  // What is put in memory is computed from others.
+  // Values in memory are computed from other values.
   for (size_t known = memory.size() + 1; known != memory.size();) {
     known = memory.size();
     for (Value result : body.getTerminator()->getOperands())
@@ -122,7 +122,8 @@ ProgramCut::ProgramCut(KernelOp kernel, ArrayRef<Own> own) : kernel(kernel) {
 // Programs
 //===----------------------------------------------------------------------===//
 
-/// What the tensors are computed from, as far as it doesn't stand in memory.
+/// Adds a program of the ops that the tensors are computed from, up to values
+/// in memory.
 void ProgramCut::addProgram(llvm::StringLiteral what, ArrayRef<Value> tensors) {
   Program program = {what, {}};
   SmallVector<Value> open(tensors);
@@ -172,7 +173,7 @@ void ProgramCut::addPrograms() {
     if (!kept.empty())
       addOne(kept);
   }
-  // Results over the same query tiles share one.
+  // Results over the same query tiles share a program.
   SmallVector<std::pair<QueryShape, SmallVector<Value>>> fused;
   for (Value result : body.getTerminator()->getOperands()) {
     Operation *op = result.getDefiningOp();

@@ -1,4 +1,4 @@
-//===- QueryCount.cpp - Kernels whose schedules depend on rows ------------===//
+//===- QueryCount.cpp - Schedules that depend on query counts -------------===//
 
 #include "nsacc/Schedule/QueryCount.h"
 #include "KernelFacts.h"
@@ -14,14 +14,14 @@ static NamedTensorType getType(Value tensor) {
   return cast<NamedTensorType>(tensor.getType());
 }
 
-/// Whether its parts can be gone over side by side, and are many where its keys
-/// are: those that it sees, or lists that are handed in.
+/// Whether an op's keys have parts that can be computed side by side, and many
+/// keys have many parts. Parts are cut from the keys that it sees, or from
+/// lists that are handed in.
 static bool hasManyParts(ScoringOpInterface op) {
   if (Value selection = op.getSelection())
     return isHandedIn(selection);
   MaskInfo mask = analyzeMask(op);
-  // Ranges that lie apart, as sinks and a window, have few keys and far
-  // between.
+  // Ranges that lie apart, such as sinks and a window, have few keys.
   bool isApart = mask.intervals.size() > 1 &&
                  llvm::any_of(mask.intervals, [](const KeyInterval &each) {
                    return !each.lower.empty();
@@ -29,7 +29,8 @@ static bool hasManyParts(ScoringOpInterface op) {
   return !isBand(mask) && !isApart;
 }
 
-/// Ops of the same tokens, of any heads; empty where there are others.
+/// Ops over the same batch rows and tokens, with any heads. Empty if an op has
+/// others.
 static SmallVector<ScoringOpInterface> findOps(KernelOp kernel) {
   SmallVector<ScoringOpInterface> ops;
   kernel.walk([&](ScoringOpInterface op) { ops.push_back(op); });
@@ -52,8 +53,8 @@ QueryCount::Dim QueryCount::getDim(Attribute dim) {
 }
 
 std::optional<QueryCount> QueryCount::get(KernelOp kernel) {
-  // Their blocks are taken one after the other, however many queries there are,
-  // unless lists of them are handed in.
+  // Long blocks are taken one after the other, however many queries there are,
+  // unless their lists are handed in.
   AttendOp inverted = findLongBlocks(kernel);
   if (inverted && !isHandedIn(inverted.getSelection()))
     return std::nullopt;
@@ -76,8 +77,8 @@ void QueryCount::setFewAndMany(KernelOp kernel) {
   SmallVector<Dim> query = getDims(longest->getQuery()),
                    key = getDims(longest->getKey());
   auto keyType = cast<NamedTensorType>(longest->getKey().getType());
-  // Rows that stand behind each other have all tokens and keys together: how
-  // long each is nobody knows before a call's offsets are read.
+  // Ragged rows stand behind each other in one tensor of all tokens or keys.
+  // The length of each row isn't known before a call's offsets are read.
   bool isRagged = keyType.isRagged();
   if (cast<NamedTensorType>(longest->getQuery().getType()).isRagged())
     query.insert(query.begin(), Dim{"", 1});
@@ -86,10 +87,10 @@ void QueryCount::setFewAndMany(KernelOp kernel) {
   Dim batch = query[0], tokens = query[1], heads = query[2];
   keyChannels = valueChannels = key.back();
 
-  // A query tile has 64 rows or more, and there is one for each batch row and
-  // key head. Blocks of a GPU with 132 multiprocessors go over the parts of
-  // more than 88 tiles in as many rounds as there are parts: 16 batch rows and
-  // 8 key heads took 12 % longer in two. A split of few keys isn't worth a
+  // A query tile has 64 rows or more, and each batch row and key head has at
+  // least one. A GPU with 132 multiprocessors goes over the parts of more than
+  // 88 tiles in as many rounds as there are parts: 16 batch rows and 8 key
+  // heads took 12 % longer in two parts. A split of few keys isn't worth a
   // second program.
   constexpr int64_t fewTiles = 88, leastRows = 64, manyKeys = 1 << 10;
   auto pooled = dyn_cast<PooledDimAttr>(keyType.getDims()[isRagged ? 0 : 1]);
@@ -103,8 +104,8 @@ void QueryCount::setFewAndMany(KernelOp kernel) {
     Dim listed = {"", static_cast<int64_t>(type.getTop()) *
                           static_cast<int64_t>(type.getBlock())};
     fewConditions.push_back(multiply({listed}, manyKeys, /*isMost=*/false));
-    // However many batch rows there are, a tile of so few tokens waits for the
-    // memory that its lists name.
+    // A tile of so few tokens waits for the memory that its lists name, however
+    // many batch rows there are.
     constexpr int64_t fewTokens = 4;
     decode = makeCase(kernel, Queries::Few,
                       {fewConditions.front(), fewConditions.back(),
@@ -114,11 +115,10 @@ void QueryCount::setFewAndMany(KernelOp kernel) {
 
   auto attend = dyn_cast<AttendOp>(longest->getOperation());
   if (AttendOp ranking = findRanking(kernel); ranking && !isRagged) {
-    // With a program of its own, the attention to pooled keys has large tiles,
-    // and a selection needn't compute its log-sum-exps again: from 1024 pooled
-    // keys on that is worth a result in memory. Where the call can't be cut,
-    // that is no more than 2 GiB in f32, 1 GiB as halves
-    // (NSA/Analysis/Rounding.h).
+    // With its own program, the attention to pooled keys has large tiles, and a
+    // selection needn't recompute its log-sum-exps. From 1024 pooled keys on,
+    // that is worth a result in memory. Where the call can't be cut, the result
+    // has at most 2 GiB in f32, 1 GiB as halves (NSA/Analysis/Rounding.h).
     constexpr int64_t manyPooled = 1 << 10, mostElements = int64_t{1} << 29;
     auto type = cast<NamedTensorType>(ranking.getOutput().getType());
     PooledDimAttr keys = getPooledKeys(ranking);
@@ -138,8 +138,9 @@ void QueryCount::setFewAndMany(KernelOp kernel) {
     return;
   valueChannels = getDims(attend.getValue()).back();
   if (isPlain(attend, analyzeMask(attend))) {
-    // At 1024 tokens, the last tile of 192 rows has too many to spare; of fewer
-    // rows than these, some multiprocessors would have a tile less than others.
+    // At 1024 tokens, too many rows of the last tile of 192 are unused. With
+    // fewer rows than `manyRows`, some multiprocessors would have a tile less
+    // than others.
     constexpr int64_t longRow = 1 << 14, manyRows = 1 << 18;
     many = makeCase(
         kernel, Queries::Many,
@@ -198,7 +199,7 @@ bool SizeCondition::holds(const llvm::StringMap<int64_t> &sizes,
         limit, std::max<int64_t>(batchRows.value_or(0), 0));
     return batchRows && all.holds(sizes);
   }
-  // What is beyond the limit stays there, unless another size is 0.
+  // A product beyond the limit stays there, unless another size is 0.
   int64_t beyond = limit + 1, product = factor;
   for (const std::string &dim : dims) {
     auto found = sizes.find(dim);

@@ -1,4 +1,4 @@
-//===- QueryShape.cpp - Which query tiles a value is computed over --------===//
+//===- QueryShape.cpp - Query tiles that values are computed over ---------===//
 
 #include "nsacc/Schedule/QueryShape.h"
 #include "NSA/Transforms/Passes.h"
@@ -65,7 +65,7 @@ private:
     return getRowDims(cast<NamedTensorType>(tensor.getType()));
   }
 
-  /// A value with dimensions `dims` of the tensor.
+  /// Visits a value that is read at dimensions `dims` of the tensor.
   void visit(Value value, const DimSet &dims) {
     Operation *op = value.getDefiningOp();
     if (!op || isInMemory(value) || !visited.insert({value, dims}).second)
@@ -85,7 +85,8 @@ private:
       return add(scoring);
     for (Value operand : op->getOperands())
       visit(operand, getOwnDims(operand));
-    // A merge of what stands in memory has the query tiles that it came from.
+    // A merge of values in memory has the query tiles of the attentions behind
+    // them.
     if (auto merge = dyn_cast<MergeOp>(op); merge && !found.shape)
       if (AttendOp attend = findAttend(merge))
         add(cast<ScoringOpInterface>(attend.getOperation()));

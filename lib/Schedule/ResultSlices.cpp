@@ -10,7 +10,7 @@ using namespace nsacc::schedule;
 
 namespace {
 
-/// Whether an attention's results can be computed and read in slices.
+/// Finds out whether an attention's results can be computed and read in slices.
 class SliceFinder {
 public:
   SliceFinder(KernelOp kernel, const ProgramUses &uses, AttendOp attend)
@@ -19,7 +19,7 @@ public:
 
   bool run();
 
-  /// The results, and all that is computed from them.
+  /// The results, and all values computed from them.
   llvm::SetVector<Value> values;
 
 private:
@@ -55,7 +55,8 @@ bool SliceFinder::isInMemory(Value value) {
   return !op || isa<PoolOp, TopKOp, DeclarePooledOp>(op) || uses.isOwn(op);
 }
 
-/// Whether rows of operands are those of the result's places.
+/// Whether the op reads operands that stand in slices at the result's own
+/// places only.
 bool SliceFinder::readsRows(MapOp op) {
   auto getRows = [](Value tensor) {
     return getRowDims(cast<NamedTensorType>(tensor.getType()));
@@ -67,7 +68,7 @@ bool SliceFinder::readsRows(MapOp op) {
   });
 }
 
-/// Whether a token's value of the op needs what stands in slices for that token
+/// Whether a token's value of the op needs values in slices for that token
 /// alone, in a program over query tiles.
 bool SliceFinder::readsRows(Operation *op) {
   return llvm::TypeSwitch<Operation *, bool>(op)
@@ -78,7 +79,7 @@ bool SliceFinder::readsRows(Operation *op) {
                !areComputed({importance.getQuery(), importance.getKey()});
       })
       .Case([&](TopKOp topk) {
-        // Tokens that share a list may be of two slices.
+        // Tokens that share a list may be in two slices.
         return topk.getShareTokens() == 1 &&
                !(topk.getCount() && values.contains(topk.getCount()));
       })
@@ -92,7 +93,7 @@ bool SliceFinder::readsRows(Operation *op) {
 }
 
 /// Whether elementwise code that computes a tensor without an attention reads
-/// what stands in slices.
+/// values in slices.
 bool SliceFinder::loadsResults(Value tensor) {
   SmallVector<Value> open = {tensor};
   llvm::DenseSet<Value> seen;
@@ -111,12 +112,12 @@ bool SliceFinder::loadsResults(Value tensor) {
   return false;
 }
 
-/// Of the kernel.
+/// Whether a result of the kernel is computed in slices.
 bool SliceFinder::isComputedInSlices(Value result) {
   if (isa<SelectionType>(result.getType()) || result.getDefiningOp<IndicesOp>())
     return true;
   auto type = cast<NamedTensorType>(result.getType());
-  // An importance has a program of its own.
+  // An importance has its own program.
   if (type.getRank() > 0 &&
       isa<PooledDimAttr, BlocksDimAttr>(type.getDims().back()))
     return false;

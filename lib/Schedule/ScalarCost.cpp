@@ -1,4 +1,4 @@
-//===- ScalarCost.cpp - How long scalar code is ---------------------------===//
+//===- ScalarCost.cpp - Length of scalar code -----------------------------===//
 
 #include "nsacc/Schedule/ScalarCost.h"
 #include "NSA/Analysis/AssertionNeed.h"
@@ -12,7 +12,7 @@
 using namespace mlir;
 using namespace nsacc;
 
-/// One element's, as counted in PTX.
+/// Counts an op's PTX instructions for one element.
 static int64_t countInstructions(Operation &op) {
   if (op.hasTrait<OpTrait::ConstantLike>())
     return 0;
@@ -36,26 +36,27 @@ static int64_t countInstructions(Operation &op) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Positions that a value depends on within a tile, which is of one batch row.
+/// Positions that a value depends on within a tile, which has one batch row.
 struct Variation {
-  /// Only by the block that the tile's keys are of: `blocks`.
+  /// `blocks`: only the block of the tile's keys matters.
   bool queries = false, keys = false, blocks = false;
 
   bool isOfPair() const { return queries && keys; }
 };
 } // namespace
 
-/// A test of an element, its place in the program's words, and the least of
-/// those that fail.
+/// Instructions of an assertion: a test of an element, its place in the
+/// program's words, and the minimum over failing elements.
 constexpr int64_t kAssertion = 80;
-/// The same towards a program's length: five merged attentions whose tables may
-/// fail compile in 15 s.
+/// An assertion's share of a program's length: five merged attentions with
+/// tables that may fail compile in 15 s.
 constexpr int64_t kAssertionLength = 30;
-/// What is tested and told differs from pair to pair: the registers for all of
-/// a thread's, until one branch looks at them, count like instructions.
+/// Instructions of an assertion that tests and reports different values for
+/// each pair. All of a thread's pairs take registers until one branch looks at
+/// them, and these count like instructions.
 constexpr int64_t kHeldAssertion = 176;
 
-/// Assertions that the op has a value.
+/// Counts the assertions needed for the op to have a value.
 static int64_t countAssertions(Operation &op, const nsa::ScalarPlaces &places) {
   auto read = dyn_cast<nsa::TableReadOp>(op);
   if (!read)
@@ -68,8 +69,8 @@ static int64_t countAssertions(Operation &op, const nsa::ScalarPlaces &places) {
       });
 }
 
-/// Whether a tile's keys have one value: those of selected blocks are in tiles
-/// of one block each.
+/// Whether a value is the same for all keys of a tile. Keys of selected blocks
+/// are in tiles of one block each.
 static bool isBlockOfKeys(nsa::ScoringOpInterface scoring, Operation &op,
                           Value key) {
   APInt size;
@@ -83,13 +84,14 @@ static bool isBlockOfKeys(nsa::ScoringOpInterface scoring, Operation &op,
 
 using ScalarVisitor = llvm::function_ref<void(Operation &, Variation, int64_t)>;
 
-/// Calls `visit` with each op, what it differs by, and how many assertions it
-/// has.
+/// Calls `visit` with each op, the positions that it depends on, and its number
+/// of assertions.
 static void visitScalarCode(nsa::ScoringOpInterface op, Region &region,
                             ScalarVisitor visit) {
   if (region.empty())
     return;
-  // A pair's score perhaps, then b, h, t, i and j. A tile has one b.
+  // The arguments are perhaps a pair's score, then b, h, t, i and j. A tile has
+  // one b.
   constexpr unsigned places = 5;
   Block &body = region.front();
   llvm::DenseMap<Value, Variation> variations;
@@ -128,8 +130,8 @@ int64_t nsacc::countPairInstructions(nsa::ScoringOpInterface op) {
   visitScalarCode(op, [&](Operation &each, Variation by, int64_t assertions) {
     if (by.isOfPair())
       count += ::countInstructions(each);
-    // A value of a tile's block is looked at once. Which pairs need another one
-    // is a matter of pairs, whatever it differs by.
+    // A value of the tile's block alone is looked at once. Others are looked at
+    // for the pairs that need them, whatever they depend on.
     if (by.queries || by.keys || !by.blocks)
       count += assertions * (by.isOfPair() ? kHeldAssertion : kAssertion);
   });
@@ -158,8 +160,8 @@ bool nsacc::isShort(Region &region) {
       region.getParentOfType<nsa::KernelOp>()->getAttrOfType<DictionaryAttr>(
           nsa::kSizesAttrName);
   int64_t count = 0;
-  // Ops of neither rows nor keys, and those of them that a compiled kernel has
-  // numbers for.
+  // Ops that depend on neither rows nor keys, and those among them that are
+  // numbers in a compiled kernel.
   llvm::SmallPtrSet<Operation *, 8> uniform, constant;
   auto isIn = [](const llvm::SmallPtrSet<Operation *, 8> &ops) {
     return [&ops](Value value) {
@@ -175,7 +177,8 @@ bool nsacc::isShort(Region &region) {
         constant.insert(&op);
       continue;
     }
-    // One instruction by a number; else a dozen, with a call for subnormals.
+    // Division by a number is one instruction, any other a dozen, with a call
+    // for subnormals.
     bool isExact = isa<arith::DivFOp>(op) &&
                    !isIn(constant)(op.getOperand(1)) &&
                    !nsatile::isLogistic(&op);
@@ -193,14 +196,14 @@ bool nsacc::isShort(Region &region) {
 // Programs over tiles
 //===----------------------------------------------------------------------===//
 
-/// Of all warps, each of which multiplies 16 rows by 8 columns over 16
-/// products.
+/// Counts the matrix products of all warps. Each has 16 rows, 8 columns and a
+/// depth of 16.
 static int64_t countProducts(int64_t rows, int64_t columns, int64_t depth) {
   return llvm::divideCeil(rows, 16) * llvm::divideCeil(columns, 8) *
          llvm::divideCeil(depth, 16);
 }
 
-/// Copies of the bodies around `op` that are written.
+/// Counts the copies of the bodies around `op` that code is written for.
 static int64_t countCopies(Operation *op) {
   int64_t copies = 1;
   auto multiply = [&](const nsatile::FoldDomain &domain) {
@@ -227,7 +230,7 @@ static int64_t countCopies(Operation *op) {
   return copies;
 }
 
-/// A value of each key, whichever the query.
+/// Whether a tile has a value for each key, whatever the query.
 static bool isOfKeys(Value tile) {
   return llvm::any_of(tile.getUsers(), [](Operation *user) {
     auto spread = dyn_cast<nsatile::BroadcastOp>(user);
@@ -235,20 +238,22 @@ static bool isOfKeys(Value tile) {
   });
 }
 
-/// Four lanes share a row of scores, and each holds what its columns need.
+/// Number of a tile's values that a thread holds. Four lanes share a row of
+/// scores, and each holds the values of its columns.
 static int64_t countOfKeys(Value tile) {
   constexpr int64_t lanes = 4;
   return llvm::divideCeil(
       cast<RankedTensorType>(tile.getType()).getNumElements(), lanes);
 }
 
-/// A load, whose value waits in registers for those of all other tables: a
-/// hundred of them with 128 keys took ptxas 70 s.
+/// Instructions of a load that waits in a register for the loads of all other
+/// tables: a hundred of them with 128 keys took ptxas 70 s.
 constexpr int64_t kHeldGather = 14;
 
 int64_t nsacc::countInstructions(nsatile::ProgramOp program) {
   constexpr int64_t warpSize = 32, usualWarps = 4, softmax = 20;
-  // What a loop over keys takes whatever its tiles: bounds, addresses, loads.
+  // Instructions of a loop over keys apart from its tiles: bounds, addresses,
+  // loads.
   constexpr int64_t loop = 1000;
   std::optional<nsatile::ScheduleAttr> schedule = program.getSchedule();
   int64_t warps =
@@ -280,7 +285,7 @@ int64_t nsacc::countInstructions(nsatile::ProgramOp program) {
                      static_cast<int64_t>(llvm::divideCeil(products, warps));
             })
             .Case([&](nsatile::GatherOp gather) {
-              // An index that is clamped, and a load.
+              // An index is clamped, and a value loaded.
               return isOfKeys(gather.getResult())
                          ? kHeldGather * countOfKeys(gather.getResult())
                          : 10 * countElements(gather.getResult());

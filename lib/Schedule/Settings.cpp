@@ -1,4 +1,4 @@
-//===- Settings.cpp - What a user sets of schedules -----------------------===//
+//===- Settings.cpp - Schedules that a user sets --------------------------===//
 
 #include "nsacc/Schedule/Settings.h"
 #include "nsacc/Support/Suggestions.h"
@@ -135,7 +135,7 @@ private:
   Error fail(StringRef at, const Twine &problem) const {
     return settings.explain(getColumn(at), problem);
   }
-  /// Of what is no setting, whose form isn't known to the user either.
+  /// Fails on text that is no setting. The message explains the syntax.
   Error failForm(StringRef at, const Twine &problem) const {
     return fail(at, problem + "\n" + explainSettings());
   }
@@ -150,7 +150,7 @@ Expected<int64_t> Reader::readValue(const FieldInfo &info, StringRef value,
                                     StringRef at) {
   std::optional<int64_t> read = parseValue(info.field, value);
   bool isAutomatic = info.automatic && value == "auto";
-  // A number that stands for `auto` is no number of a user's.
+  // A user writes `auto`, never the number that stands for it.
   if (read && info.takes(*read) && (isAutomatic || read != info.automatic))
     return *read;
   if (!read && !info.spell)
@@ -161,7 +161,8 @@ Expected<int64_t> Reader::readValue(const FieldInfo &info, StringRef value,
                       "', found '" + value + "'");
 }
 
-/// Says which fields there are, or which other program has the field.
+/// Suggests a field: the nearest name, or the program that has the field, or
+/// all fields.
 static std::string suggestField(StringRef op, ProgramRole program,
                                 StringRef name, bool listsAll) {
   SmallVector<StringRef> known;
@@ -188,8 +189,8 @@ Error Reader::readSetting(StringRef op, ProgramRole program,
   name = name.trim();
   const FieldInfo *info = findField(program, name);
   if (!info) {
-    // Which fields a named op has isn't known yet; the message's end tells how
-    // to see them.
+    // A named op's fields aren't known yet. The message's end tells how to see
+    // them.
     bool listsAll = op.empty() || program != ProgramRole::Main;
     return failForm(name, "there is no field '" + name + "'" +
                               suggestField(op, program, name, listsAll));
@@ -213,7 +214,7 @@ Error Reader::readSetting(StringRef op, ProgramRole program,
   return Error::success();
 }
 
-/// Fields, with the name of an op in front or without.
+/// Reads fields, with or without the name of an op in front.
 Error Reader::readGroup(StringRef group) {
   StringRef op;
   ProgramRole program = ProgramRole::Main;

@@ -58,8 +58,8 @@ namespace {
 
 constexpr int64_t kAnyNumber = std::numeric_limits<int64_t>::max();
 
-/// Rows (tokens times query heads of a key head) and keys of a batch row; of
-/// ragged ones, on average.
+/// Bounds of a batch row's rows (tokens times query heads per key head) and
+/// keys. For ragged rows they are averages.
 struct ShortRule {
   Queries queries;
   int64_t mostRows = kAnyNumber, mostKeys = kAnyNumber;
@@ -68,17 +68,18 @@ struct ShortRule {
 
 } // namespace
 
-/// Measured on an H200, bf16, batch rows of 1 to 512 tokens over 1 to 4096 keys
-/// (docs/Rationale/Measurements.md, "Short rows"). A tile's rows beyond a batch
-/// row's are products for nothing; the keys beyond are loads of zeros. Blocks
-/// that share a multiprocessor hide each other's short loops.
+/// Rules measured on an H200, bf16, batch rows of 1 to 512 tokens over 1 to
+/// 4096 keys (docs/Rationale/Measurements.md, "Short rows"). Rows of a tile
+/// beyond a batch row's cost products for nothing. Keys beyond cost loads of
+/// zeros. Blocks that share a multiprocessor hide each other's short loops.
 static SmallVector<ShortRule> getRules(int64_t channels, int64_t group) {
   const bool isNarrow = channels <= 32, isWide = channels > 64;
-  // Tiles of warpgroups have a token's heads whole.
+  // Tiles of warpgroups have all heads of a token.
   const bool fillsGroups = 64 % group == 0;
-  // Such rows of one warp take memory's time with up to so many keys.
+  // With up to so many rows and keys, a tile of one warp takes no longer than
+  // memory.
   const int64_t mostRows = isNarrow ? 32 : 16, mostKeys = 256;
-  // Longer rows were measured up to these.
+  // Limits of the longer rows that were measured.
   const int64_t shortRows = 1024, fewKeys = 512;
   SmallVector<ShortRule> rules;
   rules.push_back(
@@ -102,7 +103,7 @@ static SmallVector<ShortRule> getRules(int64_t channels, int64_t group) {
     rules.push_back({Queries::Short128x32, shortRows, 64});
   if (isWide)
     rules.push_back({Queries::Short128x64, shortRows, 128});
-  // With more channels, tiles of any number are these.
+  // With more channels, tiles for any number of queries are the same.
   if (channels <= 96)
     rules.push_back({isNarrow ? Queries::Short128x64
                      : isWide ? Queries::Short128x128
@@ -111,7 +112,8 @@ static SmallVector<ShortRule> getRules(int64_t channels, int64_t group) {
   return rules;
 }
 
-/// Some batch rows are longer than the average: their tiles are larger.
+/// Rules for ragged rows. Some are longer than the average, so tiles are
+/// larger.
 static SmallVector<ShortRule> getRaggedRules() {
   return {{Queries::Short16x16, 8, 16},
           {Queries::Short16x32, 32, 64},
@@ -134,7 +136,8 @@ void QueryCount::addShort(std::vector<Case> &cases,
   for (const ShortRule &rule :
        isRagged ? getRaggedRules() : getRules(channels, group)) {
     Case made = {rule.queries, {}};
-    // False where a size of the program's own is beyond the limit.
+    // Adds a condition. Returns false where a constant size is beyond the
+    // limit.
     auto limit = [&](const Dim &dim, int64_t factor, int64_t limit, bool isMost,
                      const std::string &rowsOf) {
       if (limit == (isMost ? kAnyNumber : 0))

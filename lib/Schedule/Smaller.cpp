@@ -15,18 +15,18 @@ struct Tile {
 };
 } // namespace
 
-/// Of attends, importances and top-ks, the larger ones first.
+/// Tiles of attends, importances and top-ks, larger ones first.
 static constexpr Tile kTiles[] = {
     {std::nullopt, 32}, {16, 32}, {4, 32}, {1, 32}, {1, 16}};
-/// Of poolings.
+/// Windows of poolings, larger ones first.
 static constexpr int64_t kWindows[] = {4, 1};
 
 static Field getColumnField(OpKind kind) {
   return kind == OpKind::TopK ? Field::Blocks : Field::Keys;
 }
 
-/// What is lowered step by step: what it is now, and what it was set to. A
-/// top-k whose rows choose together has more tokens than it was set to.
+/// Current value of a field that is lowered step by step. A top-k whose rows
+/// choose together has more tokens than it was set to.
 static int64_t getNow(const OpChoice &op, const Settings &settings,
                       Field field) {
   const Setting *found = settings.find(op.name, field);
@@ -34,7 +34,7 @@ static int64_t getNow(const OpChoice &op, const Settings &settings,
                                    : op.get(field);
 }
 
-/// Whether it was given, whatever it was lowered to since.
+/// Whether the field was given, even if it was lowered since.
 static bool isGiven(const OpChoice &op, const Settings &settings, Field field) {
   return llvm::any_of(settings.getList(), [&](const Setting &each) {
     return each.field == field && !each.isDerived &&
@@ -42,8 +42,8 @@ static bool isGiven(const OpChoice &op, const Settings &settings, Field field) {
   });
 }
 
-/// Sets the field if that makes it less, and unless it was given and that is to
-/// stay.
+/// Lowers the field to `value`. Returns false where it isn't above `value`, or
+/// was given and `keepsGiven` is set.
 static bool lower(const OpChoice &op, Settings &settings, Field field,
                   int64_t value, bool keepsGiven) {
   if (keepsGiven && isGiven(op, settings, field))
@@ -54,7 +54,7 @@ static bool lower(const OpChoice &op, Settings &settings, Field field,
   return true;
 }
 
-/// False where there is no smaller one.
+/// Takes an op's next smaller tile. Returns false where there is none.
 static bool takeNext(Settings &settings, const OpChoice &op, bool keepsGiven) {
   auto lowerTo = [&](Field field, int64_t value) {
     return lower(op, settings, field, value, keepsGiven);
@@ -86,7 +86,7 @@ std::optional<Settings> schedule::makeSmaller(KernelOp kernel, const Goal &goal,
     llvm::consumeError(choice.takeError());
     return std::nullopt;
   }
-  // What was given goes last.
+  // Given fields are lowered last.
   bool isSmaller = false;
   for (bool keepsGiven : {true, false}) {
     for (const OpChoice &op : choice->ops)
@@ -106,13 +106,13 @@ static Field getRelievedField(OpKind kind, bool isExact) {
   return isExact ? Field::ExactKeys : getColumnField(kind);
 }
 
-/// Whether the op has tiles that the compiler chose, and by no measurement.
-/// Code that is longer for a pair takes ptxas half a minute at a time, and has
-/// few keys as it is.
+/// Whether the compiler chose the op's tiles, without a measurement. Ops with
+/// long code for a pair are left out: ptxas takes half a minute for each
+/// attempt, and they have few keys anyway.
 static bool isRelievable(const OpChoice &op, const Settings &settings,
                          Field field) {
   constexpr int64_t mostInstructions = 1024;
-  // Blocks of a top-k are as many as its lists were measured with.
+  // A top-k's lists were measured with its number of blocks.
   auto scoring = dyn_cast<ScoringOpInterface>(op.op);
   if (!scoring || op.isMeasured ||
       nsacc::countPairInstructions(scoring) > mostInstructions)
@@ -120,8 +120,8 @@ static bool isRelievable(const OpChoice &op, const Settings &settings,
   return op.fields[static_cast<size_t>(field)] && !isGiven(op, settings, field);
 }
 
-/// A quarter of the keys for what a loop's step spills a little of, half of
-/// them for more; as many as the next product has.
+/// Number of keys to try next: a quarter less where a loop's step spills
+/// little, half where it spills more. A multiple of a product's columns.
 static int64_t getFewerKeys(int64_t keys, int64_t bytes) {
   constexpr int64_t unit = 16, little = 512;
   int64_t fewer = bytes <= little ? keys * 3 / 4 : keys / 2;

@@ -1,4 +1,4 @@
-//===- Tiling.h - Tiles of a program, and why -------------------*- C++ -*-===//
+//===- Tiling.h - Tiles of a program, with reasons --------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_SCHEDULE_TILING_H
 #define NSACC_LIB_SCHEDULE_TILING_H
@@ -10,7 +10,7 @@
 
 namespace nsacc::schedule {
 
-/// So many rows fill a warpgroup's product and a CPU's registers alike.
+/// Rows that fill a warpgroup's product, and a CPU's registers.
 inline constexpr int64_t kPartRows = 64;
 
 struct Tiling {
@@ -21,44 +21,45 @@ struct Tiling {
   bool isMeasured = false;
 };
 
-/// Instructions for a pair of query and key that its mask, score and weight
-/// take; the most of the ops in a program.
+/// Counts the instructions for a pair of query and key in its mask, score and
+/// weight. The maximum over the ops of a program.
 int64_t countPairInstructions(const Scope &scope);
 
-/// For the CPU, and for GPUs whose products are of warps (code for sm_80), or
-/// of warpgroups (code for sm_90a). `order` is that of selections, and
-/// query_major or key_major where there are none.
+/// Tiles for the CPU, for GPUs with products of warps (code for sm_80), and for
+/// GPUs with products of warpgroups (code for sm_90a). `order` is the order of
+/// selections. Without any, it is query_major or key_major.
 Tiling tileForCPU(const Scope &scope, nsatile::LoopOrder order);
 Tiling tileForWarps(const Scope &scope, nsatile::LoopOrder order,
                     Queries queries);
 Tiling tileForWarpgroups(const Scope &scope, nsatile::LoopOrder order,
                          Queries queries);
 
-/// Whether the lists of so many tokens fit that of a union, as those of 64 rows
-/// do, which products take in one anyway.
+/// Whether the lists of so many tokens fit the list of a union. Lists of up to
+/// 64 rows always do: a product takes these rows in one anyway. If `areWhole`,
+/// each list also has all of its tokens in the tile, or all tokens of the tile.
 bool fitsUnion(nsa::AttendOp selecting, int64_t group, int64_t tokens,
                bool areWhole);
-/// The most tokens, at most so many, whose lists of blocks fit that of a union
-/// (kMostListed), whichever attention's; `areWhole`: and none of which has only
-/// a part of a list's. Attentions whose single tokens have no room for theirs
-/// have no unions.
+/// Greatest number of tokens, at most `tokens`, with lists that fit the list of
+/// a union (kMostListed) for each attention. If `areWhole`, no tile may have
+/// only some of a list's tokens. Attentions without room for a single token's
+/// lists have no unions and don't count.
 int64_t fitUnions(const Scope &scope, int64_t tokens, bool areWhole);
 
-/// Whether a selection's scores are one product, of 64 rows of 16 bits, and
-/// three blocks that share a multiprocessor have room for its tiles and lists,
-/// which aren't in registers where a threshold is used.
+/// Whether a selection's scores are one product of 64 rows of 16 bits, and
+/// three blocks that share a multiprocessor have room for its tiles and lists.
+/// With a threshold, lists aren't in registers.
 bool fillsWarpgroup(nsa::KernelOp kernel, nsa::TopKOp op, int64_t tokens,
                     int64_t group, bool usesThreshold);
 
-/// What is given for the blocks that share a multiprocessor.
+/// Given settings for blocks that share a multiprocessor.
 struct GivenBlocks {
   int64_t count = 1;
-  /// 0: not given.
+  /// 0 if not given.
   int64_t warps = 0;
   gpu::Limits limits = {};
 };
-/// `tiling`, or where so many blocks have no registers for it, one of fewer
-/// rows and keys.
+/// Returns `tiling`, or a tiling with fewer rows and keys where so many blocks
+/// have no registers for it.
 Tiling fitBlocks(Tiling tiling, const Scope &scope, nsatile::LoopOrder order,
                  const GivenBlocks &given);
 

@@ -10,7 +10,7 @@ using namespace nsacc;
 using namespace nsacc::nsa;
 using namespace nsacc::schedule;
 
-/// Fields of code that has producers and warpgroups.
+/// Whether a field is about code with producers and warpgroups.
 static bool isOfWarpgroups(Field field) {
   return llvm::is_contained({Field::BlocksPerSM, Field::QueryStages,
                              Field::PingPong, Field::ColumnsInRegisters,
@@ -18,16 +18,16 @@ static bool isOfWarpgroups(Field field) {
                             field);
 }
 
-/// Whether the op has a program without an attention, which is cut into rows
-/// and columns.
+/// Whether a program without an attention, which is cut into rows and columns,
+/// computes the op.
 static bool hasMapProgram(Operation *op, const ProgramCut &cut) {
   return llvm::any_of(cut.getPrograms(), [&](const Program &program) {
     return program.what == "map" && program.ops.contains(op);
   });
 }
 
-/// Why the op's program has no producer; empty where it may have one, which
-/// depends on sizes.
+/// Reason that the op's program has no producer. Empty where it may have one,
+/// which depends on sizes.
 static std::string explainNoProducer(const OpChoice &op) {
   if (op.kind == OpKind::Attend &&
       static_cast<nsatile::LoopOrder>(op.get(Field::Order)) ==
@@ -50,8 +50,8 @@ static std::string explainNoProducer(const OpChoice &op) {
              : "";
 }
 
-/// The selection whose program, and no other, computes an op; null where there
-/// is none, or another program.
+/// Selection of the only programs that compute an op; null where other programs
+/// do, or none.
 static TopKOp findSelection(Operation *op, const ProgramCut &cut) {
   TopKOp found;
   for (const Program &program : cut.getPrograms()) {
@@ -66,7 +66,7 @@ static TopKOp findSelection(Operation *op, const ProgramCut &cut) {
   return found;
 }
 
-/// Whether a selection's blocks leave states.
+/// Whether the blocks of a selection leave states.
 static bool hasInvertedStates(const OpChoice &op) {
   auto attend = dyn_cast<AttendOp>(op.op);
   return attend && attend.getSelection() &&
@@ -74,7 +74,7 @@ static bool hasInvertedStates(const OpChoice &op) {
              nsatile::LoopOrder::KeyMajor;
 }
 
-/// Why an op makes nothing of a field that it has; empty where it does.
+/// Reason that an op ignores a field that it has; empty where it uses it.
 static std::string explainUnread(const OpChoice &op, const KernelChoice &choice,
                                  const Setting &setting, const Goal &goal) {
   const ProgramCut &cut = choice.cut;
@@ -176,7 +176,7 @@ void schedule::warnOfUnread(ModuleOp module, const Goal &goal,
     if (llvm::Expected<KernelChoice> choice = choose(kernel, goal, settings))
       choices.push_back(std::move(*choice));
     else
-      return llvm::consumeError(choice.takeError()); // check tells it
+      return llvm::consumeError(choice.takeError()); // `check` reports it
   for (const Setting &setting : settings.getList())
     if (!setting.isDerived)
       warnIfUnread(setting, goal, choices);

@@ -18,7 +18,7 @@ static std::optional<int64_t> &at(Values &values, Field field) {
   return values[static_cast<size_t>(field)];
 }
 
-/// All fields, defaults among them.
+/// Values of all fields, defaults included.
 static Values expand(ScheduleAttr schedule) {
   Values values;
   for (const FieldInfo &info : getFields())
@@ -188,8 +188,8 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 // Programs
 //===----------------------------------------------------------------------===//
 
-/// The op's fields, and fields of its main program that say how it reads
-/// memory.
+/// Keeps the fields of the op, and the main program's stages, which say how it
+/// reads memory.
 static Values getInherited(ScheduleAttr schedule) {
   Values values;
   for (Field field : {Field::Order, Field::Splits, Field::Chunk, Field::Program,
@@ -198,7 +198,8 @@ static Values getInherited(ScheduleAttr schedule) {
   return values;
 }
 
-/// It is rarely run: lists of its own tiles aren't worth a program.
+/// The exact program rarely runs. Lists for its tiles aren't worth another
+/// program, so it walks the blocks of each token instead of a union.
 ScheduleAttr ScheduleAttr::getExact() const {
   Values values = getInherited(*this);
   if (getOrder() == LoopOrder::Union)

@@ -1,6 +1,7 @@
 //===- ScheduleFields.h - Fields of schedules -------------------*- C++ -*-===//
 //
-// What a schedule can say. ScheduleFields.def declares each field once.
+// Descriptions of the fields that a schedule can have. ScheduleFields.def
+// declares each field once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,12 +26,12 @@ enum class OpKind { Attend, Importance, TopK, Pool, Map };
 /// "attend", "topk"
 llvm::StringRef getName(OpKind kind);
 
-/// The programs that compute an op. Each has fields of its own.
+/// Programs that compute an op. Each has its own fields.
 enum class ProgramRole {
   Main,
   /// Merges the states that programs over parts of the keys leave.
   Merge,
-  /// Computes again what isn't finite in a fast program's results.
+  /// Recomputes results of a fast program that aren't finite.
   Exact
 };
 
@@ -54,11 +55,11 @@ inline constexpr size_t kNumFields = 0
 #include "NSATile/IR/ScheduleFields.def"
     ;
 
-/// One for each field of an op that has it; none where it's open.
+/// A value for each field; none where the field isn't set.
 template <typename Value>
 using PerField = std::array<std::optional<Value>, kNumFields>;
 
-/// Values of a field beside the compiler's choice that tuning measures.
+/// Values of a field that tuning measures beside the compiler's choice.
 struct TriedValues {
   constexpr TriedValues() = default;
   constexpr TriedValues(std::initializer_list<int64_t> list) {
@@ -73,66 +74,71 @@ struct TriedValues {
 
 struct FieldInfo {
   Field field;
-  /// Least and greatest number, both multiples of `unit`; of a field with
-  /// names, the numbers of the first and the last one.
+  /// Least and greatest number, both multiples of `unit`. For a field with
+  /// names, the numbers of the first and the last name.
   int64_t least = 1, most = 1 << 16, unit = 1;
-  /// Name of a value; null for fields that are numbers.
+  /// Spells a value's name. Null for fields that are numbers.
   llvm::StringRef (*spell)(int64_t value) = nullptr;
   llvm::StringLiteral name = "";
-  /// The program whose field it is.
+  /// Program that the field belongs to.
   ProgramRole program = ProgramRole::Main;
-  /// The ops that have it: a bit for each kind.
+  /// Kinds of ops that have the field, one bit for each.
   unsigned kinds = 0;
-  /// Ops that share a program agree on it.
+  /// Whether ops that share a program have the same value.
   bool isOfProgram = false;
-  /// Targets of CPUs have nothing that it says something of.
+  /// Whether the field means nothing on CPUs.
   bool isOfGPU = false;
-  /// What `auto` stands for where a pass decides; none: it can't be.
+  /// Number that stands for `auto`, where a pass decides. None if the field
+  /// can't be `auto`.
   std::optional<int64_t> automatic = std::nullopt;
-  /// What holds where a schedule doesn't have the field.
+  /// Value where a schedule doesn't have the field.
   int64_t otherwise = 0;
   TriedValues tried = {};
-  /// Why the compiler always chooses `otherwise`; empty where it has a rule.
+  /// Reason that the compiler always chooses `otherwise`; empty where it has a
+  /// rule.
   llvm::StringLiteral always = "";
-  /// For documentation and messages: what it means, and the compiler's choice.
+  /// Meaning of the field and the compiler's choice, for documentation and
+  /// messages.
   llvm::StringLiteral meaning = "", defaults = "";
 
   bool isOf(OpKind kind) const {
     return kinds >> static_cast<unsigned>(kind) & 1;
   }
-  /// Whether it may have the value.
+  /// Whether the field may have the value.
   bool takes(int64_t value) const {
     return value == automatic ||
            (value >= least && value <= most && value % unit == 0);
   }
 };
 
-/// In the order of Field.
+/// All fields, in the order of Field.
 llvm::ArrayRef<FieldInfo> getFields();
 inline const FieldInfo &getInfo(Field field) {
   return getFields()[static_cast<size_t>(field)];
 }
-/// Null where the program has no field of the name.
+/// Null where the program has no field of this name.
 const FieldInfo *findField(ProgramRole program, llvm::StringRef name);
 
 /// "tokens", "merge.tokens"
 std::string getFullName(Field field);
 /// "union", "64", "auto"
 std::string toString(Field field, int64_t value);
-/// None where `text` isn't a name of the field's values or a number.
+/// None where `text` is neither a number nor the name of one of the field's
+/// values.
 std::optional<int64_t> parseValue(Field field, llvm::StringRef text);
 /// The fields of an op: "order, tokens, …"
 std::string listFields(OpKind kind);
 /// The values of a field: "query_major, union, key_major or block_major", "1 to
 /// 65536".
 std::string describeValues(const FieldInfo &info);
-/// "slc: order=union, tokens=8; slc.merge: tokens=1"; without an op, as fields
-/// of all ops are given: "order=union, tokens=8; *.merge: tokens=1".
+/// Example: "slc: order=union, tokens=8; slc.merge: tokens=1". Without an op,
+/// the fields are written as given for all ops: "order=union, tokens=8;
+/// *.merge: tokens=1".
 std::string
 spellFields(llvm::function_ref<std::optional<int64_t>(Field field)> getValue,
             llvm::StringRef op = "");
 
-/// docs/Schedules.md's table of all fields.
+/// Writes the table of all fields in docs/Schedules.md.
 std::string writeFieldTable();
 
 } // namespace nsacc::schedule

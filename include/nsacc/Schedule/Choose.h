@@ -1,4 +1,4 @@
-//===- Choose.h - How kernels are tiled -------------------------*- C++ -*-===//
+//===- Choose.h - Choice of a kernel's schedules ----------------*- C++ -*-===//
 //
 // The compiler's choice of a schedule for each op and kind of target. Passes
 // and lowerings read what is chosen here.
@@ -16,27 +16,27 @@
 
 namespace nsacc::schedule {
 
-/// Entries of the lists of a tile's tokens, which more rows than fill one
-/// product don't exceed: what tokens don't share, all rows walk.
+/// Most entries that the lists of a tile's tokens may have together, if the
+/// tile has more rows than one product. All rows walk even the blocks that
+/// tokens don't share.
 inline constexpr int64_t kMostListed = 4096;
 
-/// Blocks of a row's list, at most, where programs walk it as it stands, so
-/// that it is sorted. Unions take any.
+/// Most blocks of a row's list where programs walk the list itself, which they
+/// sort first. Unions take lists of any length.
 inline constexpr int64_t kMostWalked = 2048;
 
-/// Blocks of a row's list, at most, for which a GPU's threads have registers
-/// where they sort it.
+/// Most blocks of a row's list that a GPU's threads can sort in registers.
 inline constexpr int64_t kMostSorted = 256;
 
-/// What a choice stands on beside the kernel and its `nsa.sizes`.
+/// Inputs of a choice besides the kernel and its `nsa.sizes`.
 struct Goal {
-  /// None: the CPU.
+  /// None for the CPU.
   std::optional<gpu::Device> device = {};
-  /// What QueryCount says of the kernel's calls.
+  /// Number of queries, as QueryCount classifies the kernel's calls.
   Queries queries = Queries::Any;
 };
 
-/// A field's value, and why, in words without a full stop.
+/// A field's value, and its reason in words without a full stop.
 struct ChosenValue {
   int64_t value;
   std::string reason;
@@ -45,8 +45,8 @@ struct ChosenValue {
 /// The schedule of an op.
 struct OpChoice : ScheduledOp {
   PerField<ChosenValue> fields;
-  /// Whether tiles of this kind were the fastest that were measured, so that
-  /// nothing which can be counted makes them smaller.
+  /// Whether tiles of this kind were measured to be the fastest. Register
+  /// spills then don't make them smaller.
   bool isMeasured = false;
 
   int64_t get(Field field) const {
@@ -58,47 +58,48 @@ struct OpChoice : ScheduledOp {
   nsatile::ScheduleAttr getAttr() const;
 };
 
-/// The schedules of a kernel's ops, in its order, and its programs.
+/// The schedules of a kernel's ops, in the kernel's order, and its programs.
 struct KernelChoice {
   std::vector<OpChoice> ops;
   ProgramCut cut;
 };
 
-/// The compiler's choice for the goal, with what is given in its place. Fails
-/// where what is given doesn't hold for the kernel's ops.
+/// Chooses schedules for the goal. Given settings replace the compiler's
+/// choices. Fails where a given setting doesn't hold for the kernel's ops.
 llvm::Expected<KernelChoice> choose(nsa::KernelOp kernel, const Goal &goal,
                                     const Settings &settings);
 
 /// Sets `nsatile.schedule` of each op.
 void setSchedules(const KernelChoice &choice);
 
-/// Whether every name and field of the settings is one of the module's kernels,
-/// and holds for sizes that aren't known yet.
+/// Checks that every name and field of the settings belongs to one of the
+/// module's kernels, and that the settings hold as far as sizes are known.
 llvm::Error check(mlir::ModuleOp module, const Goal &goal,
                   const Settings &settings);
 
-/// Warns of settings that hold and change nothing, at the first op that they
-/// are of: an order for selections in a program without any.
+/// Warns of settings that are valid but change nothing, at the first op that
+/// they apply to. An example is an order for selections in a program without
+/// any.
 void warnOfUnread(mlir::ModuleOp module, const Goal &goal,
                   const Settings &settings);
 
-/// Settings with the next smaller tiles for ops of these names, which have no
-/// room; none where there are no smaller ones.
+/// Settings with the next smaller tiles for the ops of these names, which have
+/// no room. None where no smaller tiles exist.
 std::optional<Settings> makeSmaller(nsa::KernelOp kernel, const Goal &goal,
                                     Settings settings,
                                     llvm::ArrayRef<std::string> names);
 
-/// Bytes of each thread's that a program keeps in memory for want of registers.
+/// Register spill of a program.
 struct Spill {
-  /// The ops that it computes.
+  /// Ops that the program computes.
   std::vector<std::string> ops;
-  /// Whether it computes again what isn't finite.
+  /// Whether the program recomputes results that aren't finite.
   bool isExact = false;
   int64_t bytes = 0;
 };
 
-/// Settings with the next tiles that need fewer registers for the ops of these
-/// programs; none where all of their tiles were given or measured, or are the
+/// Settings with the next tiles that need fewer registers, for the ops of these
+/// programs. None where all of their tiles were given or measured, or are the
 /// smallest.
 std::optional<Settings> relieve(nsa::KernelOp kernel, const Goal &goal,
                                 Settings settings,
@@ -108,8 +109,9 @@ std::optional<Settings> relieve(nsa::KernelOp kernel, const Goal &goal,
 bool mayRelieve(nsa::KernelOp kernel, const Goal &goal,
                 const Settings &settings);
 
-/// Prints for each kernel what its choice stands on, the programs, and each op
-/// by its name: its fields, and why. Fails where the settings don't hold.
+/// Prints for each kernel the inputs of its choice, its programs, and each op
+/// by name with its fields and their reasons. Fails where the settings don't
+/// hold.
 llvm::Error printSchedules(mlir::ModuleOp module, const Goal &goal,
                            const Settings &settings, llvm::raw_ostream &os);
 

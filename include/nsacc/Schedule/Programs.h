@@ -1,4 +1,4 @@
-//===- Programs.h - Which ops of a kernel share a program -------*- C++ -*-===//
+//===- Programs.h - Programs that a kernel is cut into ----------*- C++ -*-===//
 
 #ifndef NSACC_SCHEDULE_PROGRAMS_H
 #define NSACC_SCHEDULE_PROGRAMS_H
@@ -12,29 +12,30 @@ namespace nsacc::schedule {
 struct ScheduledOp {
   mlir::Operation *op;
   OpKind kind;
-  /// The name that the program gives its value; "importance.2" for the second
-  /// importance of a kernel where it has none.
+  /// Name of the op's value in the source. A value without a name is called by
+  /// its op's kind and number: "importance.2" for the second importance of a
+  /// kernel.
   std::string name;
 };
 
 std::optional<OpKind> getKind(mlir::Operation *op);
-/// In the kernel's order.
+/// Ops with schedules, in the kernel's order.
 std::vector<ScheduledOp> getScheduledOps(nsa::KernelOp kernel);
 
-/// One program over tiles, and the ops that it computes.
+/// A program over tiles, and the ops that it computes.
 struct Program {
   /// "pool", "select", "importance", "attend" or "map".
   llvm::StringLiteral what;
   llvm::SetVector<mlir::Operation *> ops;
 };
 
-/// How a kernel is cut into programs. Pooled keys and selections have programs
-/// of their own, and so have ops that others read from memory; the results are
-/// computed from their readers backwards, those over the same query tiles in
-/// one program.
+/// A kernel cut into programs. Pooled keys, selections, and ops that others
+/// read from memory have their own programs. Results are followed backwards to
+/// the values that they are computed from. Results over the same query tiles
+/// share a program.
 class ProgramCut {
 public:
-  /// An op that is to have a program of its own, and why.
+  /// An op that gets its own program, and the reason.
   struct Own {
     mlir::Operation *op;
     llvm::StringLiteral reason;
@@ -42,19 +43,20 @@ public:
   ProgramCut(nsa::KernelOp kernel, llvm::ArrayRef<Own> own);
 
   llvm::ArrayRef<Program> getPrograms() const { return programs; }
-  /// Why an op has a program of its own; empty where it has none.
+  /// Reason that an op has its own program; empty where it has none.
   llvm::StringRef getReason(mlir::Operation *op) const {
     return reasons.lookup(op);
   }
-  /// Ops that agree on the fields of programs: those that `op` shares one with,
-  /// itself among them. A top-k's rows have tiles of their own.
+  /// Attends that share a program with `op`, itself included, and therefore
+  /// agree on the fields of programs. A top-k's rows have their own tiles, so
+  /// its program doesn't count.
   llvm::ArrayRef<mlir::Operation *> getSharing(mlir::Operation *op) const;
 
 private:
   bool isInMemory(mlir::Value value) const;
   void putInMemory(mlir::Operation *op, llvm::StringRef reason);
   void readFromMemory(mlir::Value value);
-  /// Puts what isn't of the tensor's query tiles in memory.
+  /// Puts values that aren't computed over the tensor's query tiles in memory.
   void separate(mlir::Value tensor);
   void addPrograms();
   void addProgram(llvm::StringLiteral what,
@@ -62,7 +64,7 @@ private:
   void share();
 
   nsa::KernelOp kernel;
-  /// In the order in which they were found to be.
+  /// Values in memory, in the order in which they were found.
   llvm::SetVector<mlir::Value> memory;
   llvm::DenseMap<mlir::Operation *, llvm::StringRef> reasons;
   std::vector<Program> programs;

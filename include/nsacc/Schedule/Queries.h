@@ -1,4 +1,4 @@
-//===- Queries.h - How many queries code is chosen for ----------*- C++ -*-===//
+//===- Queries.h - Numbers of queries that code is chosen for ---*- C++ -*-===//
 
 #ifndef NSACC_SCHEDULE_QUERIES_H
 #define NSACC_SCHEDULE_QUERIES_H
@@ -9,16 +9,16 @@
 
 namespace nsacc {
 
-/// The calls that code of a kernel is chosen for, by how many queries they
-/// have. The code is right for any number.
+/// Kinds of calls that a kernel's code is chosen for, by their number of
+/// queries. The code is right for any number.
 enum class Queries {
   Any,
-  /// Their tiles don't keep a GPU busy, and keys are many.
+  /// Few query tiles, which don't keep a GPU busy, over many keys.
   Few,
-  /// In long batch rows.
+  /// Many queries, in long batch rows.
   Many,
-  /// In short batch rows, with tiles of so many rows (tokens times the query
-  /// heads of a key head) and keys.
+  /// Short batch rows, in tiles of so many rows (tokens times query heads per
+  /// key head) and keys.
   Short16x16,
   Short16x32,
   Short16x64,
@@ -29,7 +29,7 @@ enum class Queries {
   Short128x128
 };
 
-/// A value of Queries with its tile, 0 x 0 where it has none.
+/// A value of Queries and its tile, 0 x 0 where it has none.
 struct QueriesInfo {
   Queries queries;
   llvm::StringLiteral name;
@@ -37,7 +37,7 @@ struct QueriesInfo {
   int64_t rows = 0, keys = 0;
 };
 
-/// In the order of their values.
+/// Infos of all values, in the order of Queries.
 inline constexpr QueriesInfo kQueries[] = {
     {Queries::Any, "any", "any number"},
     {Queries::Few, "few", "too few for a GPU, over many keys, which are split"},

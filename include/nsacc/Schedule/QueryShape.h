@@ -1,4 +1,4 @@
-//===- QueryShape.h - Which query tiles a value is computed over -*- C++ -*-==//
+//===- QueryShape.h - Query tiles that values are computed over -*- C++ -*-===//
 
 #ifndef NSACC_SCHEDULE_QUERYSHAPE_H
 #define NSACC_SCHEDULE_QUERYSHAPE_H
@@ -8,10 +8,11 @@
 
 namespace nsacc {
 
-/// The size of a dimension that the kernel was specialized for.
+/// Size of a dimension, if it is a constant or the kernel was specialized for
+/// it.
 std::optional<int64_t> getStaticSize(nsa::KernelOp kernel, mlir::Attribute dim);
 
-/// The dimensions that a query tile runs over: [B, T, HQ] or [ragged T, HQ].
+/// Dimensions that a query tile runs over: [B, T, HQ] or [ragged T, HQ].
 /// `batch` is null for ragged queries.
 struct QueryDims {
   mlir::Attribute batch, token, head;
@@ -20,47 +21,48 @@ struct QueryDims {
   bool operator==(const QueryDims &other) const = default;
 };
 
-/// The dimensions of a tensor of rows, [batch, tokens, heads, channels], the
-/// batch without a number where they are ragged.
+/// Dimensions of a tensor of rows, [batch, tokens, heads, channels]. Ragged
+/// rows have no batch dimension.
 enum RowDim { kBatch, kToken, kHead, kChannel, kRowDims };
-/// Those of a tensor that starts with the first of them and has no others.
+/// Set of the tensor's dimensions, numbered as dimensions of rows.
 nsa::DimSet getRowDims(nsa::NamedTensorType type);
-/// Whether a tensor has at most so many dimensions.
+/// Whether a tensor has no more dimensions than rows have.
 inline bool hasRowDims(nsa::NamedTensorType type) {
   return getRowDims(type).size() == kRowDims;
 }
 
-/// What a program over query tiles needs to know of a kernel's attentions.
+/// Facts about a kernel's attentions that a program over query tiles needs.
 struct QueryShape {
   QueryDims dims;
   mlir::Attribute keyHead;
-  int64_t group = 1; ///< query heads of a key head; 1 without sizes
+  int64_t group = 1; ///< query heads per key head; 1 without sizes
 
   bool operator==(const QueryShape &other) const = default;
 };
 
-/// The shape of one of them.
+/// Shape of one attention or importance.
 QueryShape getQueryShape(nsa::KernelOp kernel, nsa::ScoringOpInterface op);
 
-/// Whether each of `group` query heads of a key head has a selection of its
-/// own, rather than each key head, or all of them one.
+/// Whether each of the `group` query heads of a key head has its own selection.
+/// Otherwise each key head has one, or all heads share one.
 bool isPerQueryHead(nsa::SelectionType selection, const QueryDims &dims,
                     int64_t group);
 
-/// The different lists of a selection for a tile of `tokens` tokens.
+/// Distinct lists of a selection in a tile of `tokens` tokens.
 struct TileLists {
   TileLists(nsa::SelectionType selection, const QueryDims &dims, int64_t tokens,
             int64_t group);
 
-  /// Tokens that have one, and rows; their number in the tile.
+  /// Tokens and rows of each list in the tile, and the number of lists in it.
   int64_t tokens, rows, count;
-  /// Tokens of a list are all in the tile, or those of the tile have one.
+  /// Whether the tile has all tokens of each list, or one list has all tokens
+  /// of the tile.
   bool areWhole;
 };
 
-/// The shape of the attentions that a tensor is computed from, as far as they
-/// don't stand in memory: that of the first, null without any. Others differ
-/// from it, or have rows and channels in other places than the tensor.
+/// Shape of the attentions that a tensor is computed from, unless they stand in
+/// memory. It is the shape of the first one, null without any. `others` have
+/// another shape, or have rows and channels in other places than the tensor.
 struct FoundShape {
   std::optional<QueryShape> shape;
   nsa::ScoringOpInterface first;

@@ -7,24 +7,24 @@
 
 namespace nsacc::schedule {
 
-/// Attentions with programs of their own whose readers need a token's results
-/// for that token alone. A call is computed in slices of batch rows and tokens:
-/// the results of one stand in memory at a time, and everything that is
-/// computed from them is computed before the next one's.
+/// Attentions that have their own programs, if readers need only the results of
+/// their own token. A call is computed in slices of batch rows and tokens: one
+/// slice's results stand in memory at a time, and everything that needs them is
+/// computed before the next slice.
 struct ResultSlices {
-  /// In the kernel's order, all of the same batch rows and tokens.
+  /// Attentions in the kernel's order, all over the same batch rows and tokens.
   llvm::SmallVector<nsa::AttendOp> attends;
   /// Null where there are no attentions.
   QueryDims dims;
-  /// Their results, and all that is computed from these.
+  /// Results of the attentions, and all values computed from them.
   llvm::DenseSet<mlir::Value> values;
 };
 
-/// The part of a schedule that tells what can be cut.
+/// Part of a schedule that decides which results can be cut.
 struct ProgramUses {
-  /// Whether the op has a program of its own.
+  /// Whether the op has its own program.
   llvm::function_ref<bool(mlir::Operation *)> isOwn;
-  /// Whether programs have a tile of keys each, and walk queries.
+  /// Whether each program of an attention has a tile of keys and walks queries.
   llvm::function_ref<bool(nsa::AttendOp)> isKeyMajor;
 };
 

@@ -1,4 +1,4 @@
-//===- ScalarCost.h - How long scalar code is -------------------*- C++ -*-===//
+//===- ScalarCost.h - Length of scalar code ---------------------*- C++ -*-===//
 
 #ifndef NSACC_SCHEDULE_SCALARCOST_H
 #define NSACC_SCHEDULE_SCALARCOST_H
@@ -8,22 +8,23 @@
 
 namespace nsacc {
 
-/// A pair's instructions in the scalar code of an attention or an importance,
-/// roughly as PTX has them. What depends on the query or on the key alone
-/// doesn't count: it's computed once for a tile.
+/// Counts the instructions for a pair in the scalar code of an attention or an
+/// importance, roughly as PTX has them. Values that depend on the query or the
+/// key alone don't count: they are computed once for a tile.
 int64_t countPairInstructions(nsa::ScoringOpInterface op);
 
-/// Counts the values of each pair that wait in a thread's registers beside its
-/// score until all of the thread's pairs are computed, in halves of a value:
-/// what is read of tables, which pairs lack an element, and parts of long
-/// functions.
+/// Counts the values of each pair that wait in a thread's registers, beside its
+/// score, until all of the thread's pairs are computed. They are values read
+/// from tables, flags of pairs that lack an element, and parts of long
+/// functions. The unit is half a value.
 int64_t countHeldHalves(nsa::ScoringOpInterface op);
 
-/// Whether code of a pair is a few instructions of a GPU that multiplies in 16
-/// bits, silu(s) / D for one. What is the same for all pairs doesn't count.
+/// Whether the code of a pair is a few instructions of a GPU that multiplies in
+/// 16 bits, such as silu(s) / D. Values that are the same for all pairs don't
+/// count.
 bool isShort(mlir::Region &region);
 
-/// A thread's instructions in a program on a GPU, whose scalar code is written
+/// Counts a thread's instructions in a program on a GPU. Scalar code is written
 /// out for each of the thread's elements.
 int64_t countInstructions(nsatile::ProgramOp program);
 

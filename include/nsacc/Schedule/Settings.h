@@ -1,4 +1,4 @@
-//===- Settings.h - What a user sets of schedules ---------------*- C++ -*-===//
+//===- Settings.h - Schedules that a user sets ------------------*- C++ -*-===//
 
 #ifndef NSACC_SCHEDULE_SETTINGS_H
 #define NSACC_SCHEDULE_SETTINGS_H
@@ -10,56 +10,60 @@
 
 namespace nsacc::schedule {
 
-/// A field of the op of this name; of all ops that have it where the name is
-/// empty.
+/// Value of a field for the op of this name, or for all ops with the field if
+/// the name is empty.
 struct Setting {
   std::string op;
   Field field;
   int64_t value;
-  /// Columns of the op's and of the field's name in the text, from 1 on.
+  /// Columns of the op's name and of the field's name in the text, from 1 on.
   size_t opColumn = 0, column = 0;
-  /// Set since, in place of what was given.
+  /// Whether the compiler set it later, in place of a given value.
   bool isDerived = false;
-  /// Says why, where it was set for want of registers; empty: of room.
+  /// Reason, if registers spilled; empty if the tile had no room.
   std::string spills = {};
-  /// Measured to be faster than the compiler's choice, and given by nobody.
+  /// Whether tuning measured it to be faster than the compiler's choice. No
+  /// user gave it.
   bool isTuned = false;
-  /// Of such: by the model of a device, without a measurement.
+  /// Whether the tuned value is from a device's model, without a measurement.
   bool isModelled = false;
-  /// The kernel whose ops are meant; empty: any.
+  /// Kernel that the setting is for; empty for any.
   std::string kernel = {};
 };
 
-/// Fields that are given; the others are the compiler's choice.
+/// Given fields. The compiler chooses the others.
 class Settings {
 public:
   Settings() = default;
 
-  /// Reads "order=union; slc: tokens=8, warps=auto". Says at which column there
-  /// is no field, no value of its kind or range, or one that is given twice.
+  /// Reads "order=union; slc: tokens=8, warps=auto". An error names the column
+  /// of an unknown field, a value of a wrong kind or range, or a field that is
+  /// given twice.
   static llvm::Expected<Settings> parse(llvm::StringRef text);
 
   llvm::ArrayRef<Setting> getList() const { return list; }
   bool isEmpty() const { return list.empty(); }
-  /// What holds for the op of this name; null where the field isn't given.
+  /// Setting that holds for the op of this name; null where the field isn't
+  /// given.
   const Setting *find(llvm::StringRef op, Field field) const;
-  /// The same, if it is given for all ops.
+  /// Setting of the field for all ops; null where there is none.
   const Setting *findForAll(Field field) const;
-  /// Sets a field of one op, in place of what is given.
+  /// Sets a field of one op, in place of the given value.
   void set(llvm::StringRef op, Field field, int64_t value,
            llvm::StringRef spills = "");
 
-  /// Adds what was set since in `fitting`, for ops of this kernel alone.
+  /// Adds the derived settings of `fitting`, for ops of this kernel alone.
   void addOf(llvm::StringRef kernel, const Settings &fitting);
-  /// Adds what measuring or the model found, as `parse` reads it, for fields
-  /// that aren't given.
+  /// Adds settings that measuring or the model found, in the syntax of `parse`,
+  /// for fields that aren't given.
   llvm::Error addTuned(llvm::StringRef tuned, bool isModelled = false);
-  /// What holds for a kernel.
+  /// Settings that apply to a kernel.
   Settings getOf(llvm::StringRef kernel) const;
 
-  /// As it was given; with what was set since, as it would be given.
+  /// The given text. If settings were set or added, a text that gives all of
+  /// them.
   std::string toString() const;
-  /// The same for all settings that mean the same.
+  /// Text that is the same for all settings with the same meaning.
   std::string getKey() const;
   /// "can't use the schedule 'TEXT': column 7: PROBLEM"
   llvm::Error explain(size_t column, const llvm::Twine &problem) const;
@@ -72,7 +76,7 @@ private:
   bool isChanged = false;
 };
 
-/// What settings look like, for notes.
+/// Explains the syntax of settings, for notes.
 std::string explainSettings();
 
 /// An option of passes, as text in pipelines.
@@ -92,7 +96,7 @@ class llvm::cl::parser<nsacc::schedule::SettingsOption>
 public:
   using basic_parser::basic_parser;
 
-  /// True on errors, which it prints.
+  /// Prints errors, and returns true on them.
   bool parse(llvm::cl::Option &option, llvm::StringRef name,
              llvm::StringRef text, nsacc::schedule::SettingsOption &settings);
   void printOptionDiff(const llvm::cl::Option &,
