@@ -40,7 +40,8 @@ SmallVector<Type> Attention::getStateTypes(int64_t rows) {
   return types;
 }
 
-/// The pairs whose score isn't -inf: a key with that score isn't seen.
+/// Whether pairs have a score other than -inf. A key with a score of -inf isn't
+/// seen.
 Value Attention::takesPart(Value scores) {
   auto type = cast<RankedTensorType>(scores.getType());
   TileMath math(builder, loc, type.getDimSize(0), type.getDimSize(1));
@@ -48,7 +49,7 @@ Value Attention::takesPart(Value scores) {
                                math.constant(TileAxes::Matrix, -kInfinity));
 }
 
-/// acc + weights · values, for the keys whose score isn't -inf.
+/// acc + weights · values, for keys with a score other than -inf.
 Value Attention::accumulate(Value weights, Value scores, const KeyTile &keys,
                             Value acc) {
   Value values = loadValues(keys);
@@ -66,7 +67,8 @@ Value Attention::loadValues(const KeyTile &keys) {
   return keys.values ? keys.values : scorer.loadValues(op.getValue(), keys);
 }
 
-/// A scale of the program's own may be negative, which -inf doesn't survive.
+/// The scale stays apart unless the program gives it: its own scale may be
+/// negative, and would turn -inf around.
 void Attention::yieldScores(const QueryRows &rows, const KeyTile &keys) {
   bool rawScale = op.getScale().empty() && op.getScore().empty();
   Value scores =
@@ -87,7 +89,7 @@ SmallVector<Value> Attention::stepWeights(const QueryRows &rows,
   Tile scores = {tile.scores, TileAxes::Matrix};
   Tile zero = {math.constant(TileAxes::Scalar, 0.0), TileAxes::Scalar};
   Tile one = {math.constant(TileAxes::Scalar, 1.0), TileAxes::Scalar};
-  // A score of -inf weighs nothing, whatever the weight makes of it.
+  // A score of -inf has no weight, whatever the weight's code makes of it.
   Tile weights = {scorer.weigh(rows, scores.value, keys), TileAxes::Matrix};
   weights =
       math.select({takesPart(scores.value), TileAxes::Matrix}, weights, zero);
@@ -166,8 +168,8 @@ SmallVector<Value> Attention::foldPart(const KeyPart &keys) {
   return fold(scorer.getAllRows());
 }
 
-/// A tile that is wide for the sake of its selections walks all other keys in
-/// parts, whose bounds are tighter.
+/// Walks the keys. A tile that is wide for the sake of its selections walks all
+/// other keys in parts with tighter bounds.
 SmallVector<Value> Attention::foldParts(const QueryRows &rows) {
   IndexMath m = program.math();
   int64_t tokens = schedule.getPart();
@@ -189,7 +191,7 @@ SmallVector<Value> Attention::foldParts(const QueryRows &rows) {
   return SmallVector<Value>(loop.getResults());
 }
 
-/// Tokens of the tile that exist: it may reach beyond the end.
+/// Number of the tile's tokens that exist. The tile may reach beyond the end.
 Value Attention::getExistingTokens() {
   IndexMath m = program.math();
   Value left = m.sub(tile.numTokens, tile.firstToken);
@@ -205,7 +207,7 @@ SmallVector<Value> Attention::insertState(ValueRange part, ValueRange whole,
 }
 
 //===----------------------------------------------------------------------===//
-// What follows the last key
+// Results behind the last key
 //===----------------------------------------------------------------------===//
 
 AttendTiles Attention::finishSoftmax(const QueryRows &rows, ValueRange state) {
@@ -240,7 +242,7 @@ AttendTiles Attention::finishSoftmax(const QueryRows &rows, ValueRange state) {
     return {Value(), end.getLse(), max.value, sum.value};
   Tile output = {end.getOutput(), TileAxes::Matrix};
   if (!op.getSink().empty()) {
-    // Whatever the sink is, a row that saw nothing has no output.
+    // A row that saw nothing has no output, whatever the sink is.
     Tile zero = {math.constant(TileAxes::Scalar, 0.0), TileAxes::Scalar};
     Tile sawNothing = math.compare(arith::CmpFPredicate::OEQ,
                                    {state[1], TileAxes::Row}, zero);

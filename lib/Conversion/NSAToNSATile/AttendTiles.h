@@ -10,41 +10,40 @@
 
 namespace nsacc {
 
-/// Keys that one step scores: one every `step` from `first` on.
+/// Keys that one step scores: every `step`-th one from `first` on.
 struct KeyTile {
   mlir::Value first;
   int64_t count;
   int64_t step = 1;
-  /// Whether the mask or the end of the sequence may hide a pair, i1; null
+  /// Whether the mask or the end of the sequence may hide a pair, i1. Null
   /// where they may.
   mlir::Value partial = {};
-  /// Whether keys before 0 are among them, which nobody sees.
+  /// Whether the tile may have keys before 0, which no row sees.
   bool mayBeNegative = false;
-  /// Keys from here on aren't part of the tile; null where all are.
+  /// Keys from here on aren't part of the tile. Null where all are.
   mlir::Value end = {};
-  /// The rows that look at the tile, tensor<R x i1>; null where all do.
+  /// Rows that look at the tile, tensor<R x i1>. Null where all do.
   mlir::Value rows = {};
-  /// The tile of keys and values, where several steps share them.
+  /// The tile's keys and values, where several steps share them.
   mlir::Value keys = {}, values = {};
-  /// All keys that are part of the tile are of one block of so many; 0: not
-  /// known.
+  /// Size of the block that has all keys of the tile; 0 if it isn't known.
   int64_t block = 0;
 };
 
-/// Keys [low, high) are looked at by some row; [fullLow, fullHigh) are visible
-/// for every row, if the interval is exact.
+/// Bounds of keys. Rows look at no keys outside [low, high). All rows see
+/// [fullLow, fullHigh), if the interval is exact.
 struct KeyBounds {
   mlir::Value low, high, fullLow, fullHigh;
   bool exact;
 };
 
-/// Which keys the tiles of a fold have.
+/// Keys of the tiles of a fold.
 struct KeyTiling {
   /// Keys of a tile.
   int64_t width = 0;
   /// The first key of tile 0.
   mlir::Value origin = {};
-  /// Keys of a block, each of which begins with a new tile; 0: no blocks.
+  /// Keys of a block. Each block begins with a new tile. 0 for no blocks.
   int64_t block = 0;
   /// Tiles of a block.
   int64_t parts = 1;
@@ -60,8 +59,9 @@ struct KeyTiling {
 };
 
 /// One of `count` parts of the keys that a query tile sees, in their order. An
-/// exact program has the parts of the one that it repairs, whose query tiles
-/// have `tokens`; a part begins a multiple of `keys` keys behind the first one.
+/// exact program has the parts of the program that it repairs, which has query
+/// tiles of `tokens` tokens. A part begins a multiple of `keys` keys behind the
+/// first key.
 struct KeyPart {
   mlir::Value number, count;
   int64_t tokens, keys;
@@ -73,17 +73,17 @@ struct QueryRows {
   mlir::Value query;         ///< tensor<count x D>, as stored
   mlir::Value tokens, heads; ///< tensor<count x index>
   mlir::Value first, last;   ///< positions of the first and the last row
-  mlir::Value exist = {};    ///< whether there are any; null where there are
+  mlir::Value exist = {};    ///< whether rows exist; null where they do
 };
 
 /// The scores of query rows against a tile of keys, changed by the op's score
-/// region where it has one. Those of hidden pairs are -inf. `counts` says how
-/// many keys each row sees, tensor<R x f32>; null where nobody asks.
+/// region where it has one. Hidden pairs have -inf. `counts` is the number of
+/// keys that each row sees, tensor<R x f32>; null where it isn't asked for.
 struct VisibleScores {
   mlir::Value scores, counts;
 };
 
-/// What ranges have of tiles [low, high).
+/// Cuts the ranges to tiles [low, high).
 llvm::SmallVector<nsatile::TileRange>
 clampRanges(IndexMath m, llvm::ArrayRef<nsatile::TileRange> ranges,
             mlir::Value low, mlir::Value high);
@@ -96,12 +96,12 @@ public:
 
   /// All rows of the tile.
   QueryRows getAllRows();
-  /// Rows [first, first + count) of `rows`, of tokens `firstToken` to
+  /// Rows [first, first + count) of `rows`, from token `firstToken` to
   /// `lastToken`.
   QueryRows slice(const QueryRows &rows, mlir::Value first, int64_t count,
                   mlir::Value firstToken, mlir::Value lastToken);
 
-  /// The end of the keys that any of the rows may see.
+  /// First key past the keys that any of the rows may see.
   mlir::Value getLastKey(const QueryRows &rows);
   /// Position of a query minus its token index.
   mlir::Value getShift() { return shift; }
@@ -118,22 +118,22 @@ public:
 
   /// Tiles over the sequence of keys that the rows look at.
   KeyTiling getTiling(const QueryRows &rows);
-  /// Those of a part, which begin where its keys do.
+  /// Tiles of a part, counted from the first key of its whole query tile.
   KeyTiling getTiling(const QueryRows &rows, const KeyPart &part);
-  /// The intervals as ranges of tiles; those of an exact interval that all rows
-  /// see as a whole are full.
+  /// The intervals as ranges of tiles. A tile is full if all rows see all of
+  /// it, in an exact interval.
   llvm::SmallVector<nsatile::TileRange>
   getRanges(llvm::ArrayRef<KeyBounds> bounds, const KeyTiling &tiling);
 
-  /// What a part has of the ranges of rows. The part's keys are the same
-  /// whichever of the query tile's rows they are.
+  /// Cuts the ranges of rows to the tiles of a part. A part has the same keys
+  /// for all rows of the query tile.
   llvm::SmallVector<nsatile::TileRange>
   cut(llvm::ArrayRef<nsatile::TileRange> ranges, const QueryRows &rows,
       const KeyTiling &tiling, const KeyPart &part);
 
-  /// The tokens of a tile of keys, from a key-like tensor.
+  /// Loads a tile of keys from a tensor of keys or values.
   mlir::Value loadKeys(mlir::Value tensor, const KeyTile &keys);
-  /// Of the tile's channels.
+  /// Loads the tile's channels only.
   mlir::Value loadValues(mlir::Value tensor, const KeyTile &keys);
 
   bool hidesKeysBeyondEnd();
@@ -141,7 +141,7 @@ public:
   /// Scores against a tile of keys. `rawScale` leaves the scale to the caller.
   VisibleScores scoreVisible(const QueryRows &rows, const KeyTile &tile,
                              bool rawScale, bool counts);
-  /// The value of the op's weight region for scores.
+  /// Applies the op's weight region to scores.
   mlir::Value weigh(const QueryRows &rows, mlir::Value scores,
                     const KeyTile &tile);
   mlir::Value getScale() { return scale; }
@@ -149,9 +149,9 @@ public:
   Tile getKeyIndices(TileMath &math, const KeyTile &tile);
   /// The arguments (b, h, t, i) of regions over rows.
   llvm::SmallVector<Tile> getRowArguments(const QueryRows &rows);
-  /// What a clause's code needs to have values for: for rows, if there are any,
-  /// of the batch row and `active`, against keys, if there are any. Nothing if
-  /// it has values everywhere.
+  /// Elements for which a clause's code needs values: rows of the batch row, if
+  /// given, that are `active`, against keys, if given. None if the code has
+  /// values everywhere.
   std::optional<Demand> getDemand(nsa::Clause clause,
                                   const QueryRows *rows = nullptr,
                                   Tile active = {},
@@ -173,13 +173,13 @@ private:
                            const std::optional<ChannelSlice> &slice);
   KeyBounds getBounds(const QueryRows &rows, const nsa::KeyInterval &interval);
   mlir::Value getOrigin(const QueryRows &rows);
-  /// All rows of the tile, where `rows` may be those of one warpgroup.
+  /// All rows of the tile, where `rows` may be the rows of one warpgroup.
   QueryRows ofTile(const QueryRows &rows);
   /// All rows of the query tile whose keys are cut.
   QueryRows ofPart(const QueryRows &rows, const KeyPart &part);
-  /// Those of neighbouring tokens, as far as they exist.
+  /// Rows of neighbouring tokens, as far as they exist.
   QueryRows ofTokens(const QueryRows &rows, mlir::Value first, int64_t count);
-  /// Behind the tile's last token that exists.
+  /// First token past the tile's tokens that exist.
   mlir::Value getEndToken();
   mlir::Value evaluate(mlir::AffineExpr expr, const QueryRows &rows,
                        bool greatest);
@@ -187,16 +187,16 @@ private:
   mlir::Value getSymbol(const nsa::MaskSymbol &symbol);
   /// Query rows times keys.
   Tile multiply(const QueryRows &rows, const KeyTile &tile, bool rawScale);
-  /// What the op's score region makes of scores. It has to have a value for
+  /// Applies the op's score region to scores. It has to have a value for
   /// `active` pairs.
   Tile changeScores(const QueryRows &rows, const KeyTile &tile, Tile scores,
                     Tile active);
-  /// The pairs that are visible; none where all are. In a full tile neither the
-  /// mask nor the end of the sequence hides any. `ofAllRows`: as if all rows
-  /// looked at the tile.
+  /// The visible pairs; none where all are visible. In a full tile neither the
+  /// mask nor the end of the sequence hides any. With `ofAllRows`, all rows
+  /// count as looking at the tile.
   std::optional<Tile> getVisible(const QueryRows &rows, const KeyTile &tile,
                                  bool isFull, bool ofAllRows);
-  /// The pairs that the mask shows; `active` ones have to have a value.
+  /// The pairs that the mask shows. It has to have a value for `active` pairs.
   Tile evaluateMask(const QueryRows &rows, const KeyTile &tile,
                     llvm::ArrayRef<Tile> arguments, TileMath &math,
                     Tile active);
@@ -211,20 +211,19 @@ private:
   nsatile::ScheduleAttr schedule;
   nsa::MaskInfo mask;
   ProgramBuilder::Row keyRow;
-  /// In front of it are entries that nobody asks for.
+  /// First entry that is needed. Earlier ones are left out.
   int64_t firstKey = 0;
   mlir::Value shift;
   mlir::Value scale;
 };
 
-/// The tokens of a batch row that a tensor of keys or values has.
+/// The tokens of a batch row in a tensor of keys or values.
 ProgramBuilder::Row getKeyRow(ProgramBuilder &program, mlir::Value keys,
                               mlir::Value batchRow);
 
 /// Output and log-sum-exp of an attention for the rows of a tile. The output is
-/// null where only the log-sum-exp is wanted. Of a softmax, what the
-/// log-sum-exp was made of: the largest score and the sum of exponentials
-/// behind it.
+/// null where only the log-sum-exp is wanted. A softmax also has the parts of
+/// its log-sum-exp: the largest score and the sum of exponentials behind it.
 struct AttendTiles {
   mlir::Value output, lse, max = {}, sum = {};
 };

@@ -8,10 +8,10 @@
 
 namespace nsacc {
 
-/// The loops of one attention. The state that they carry is, per row, for
-/// softmax (max, sum, accumulator), for other weights (accumulator, and, if a
-/// normaliser asks for them, the sum of weights, the number of visible keys and
-/// the number of those whose score isn't -inf).
+/// The loops of one attention. They carry a state for each row. For softmax, it
+/// is (max, sum, accumulator). For other weights, it is the accumulator and, if
+/// a normaliser asks for them, the sum of weights, the number of visible keys
+/// and the number of keys with a score other than -inf.
 class Attention {
 public:
   using State = llvm::SmallVector<mlir::Value>;
@@ -20,23 +20,23 @@ public:
             nsatile::ScheduleAttr schedule, bool onlyLse);
 
   AttendTiles run();
-  /// The same from what key-major programs left.
+  /// Computes the results from the states that other programs left.
   AttendTiles merge(const PartialStates &partial);
-  /// Of values, also where a tile has some of them.
+  /// All channels of values, also where the tile has a slice of them.
   int64_t getChannels() const { return allChannels; }
-  /// One tile of keys of a key-major program: loads, changes and stores the
-  /// state of `split`.
+  /// Computes one tile of keys of a key-major program: loads, changes and
+  /// stores the state of `split`.
   void updatePartial(const PartialStates &partial, mlir::Value split,
                      mlir::Value unit);
   void storeState(const PartialStates &partial, mlir::Value split,
                   mlir::ValueRange state);
-  /// What the rows make of one part of the keys.
+  /// The rows' state after one part of the keys.
   State foldPart(const KeyPart &part);
-  /// What they make of a block of the selection; of nothing where none of them
-  /// exist.
+  /// The rows' state after a block of the selection; the initial state if
+  /// `exists` is false.
   State foldBlock(mlir::Value block, mlir::Value exists);
-  /// A state as it stands in memory: sums of bf16 values as halves, with a
-  /// scale for each row behind them.
+  /// Brings a state to its form in memory: sums of bf16 values are halves, with
+  /// a scale for each row behind them.
   State packState(mlir::ValueRange state);
 
   State getInitialState(int64_t rows);
@@ -48,8 +48,9 @@ private:
   State foldSelected(const QueryRows &rows);
   State foldBlocks(const QueryRows &rows);
   State foldUnion(const QueryRows &rows, const UnionLists &lists);
-  /// A fold over the tiles of a domain, from `initial` on; empty: from no key.
-  /// `words` are those of an entry of a list with members.
+  /// A fold over the tiles of a domain, from `initial` on. An empty `initial`
+  /// is the state without any key. `words` are the words of an entry of a list
+  /// with members.
   using GetKeys =
       llvm::function_ref<KeyTile(mlir::Value number, mlir::ValueRange words)>;
   State foldTiles(const QueryRows &rows, const nsatile::FoldDomain &domain,
@@ -73,34 +74,34 @@ private:
   bool selectsPerQueryHead() {
     return isPerQueryHead(getSelectionType(), tile.dims, tile.group);
   }
-  /// Rows that share a selection: those of a token, or a single one.
+  /// Number of rows that share a selection: a token's rows, or a single one.
   int64_t getUnitRows();
   mlir::Value getToken(mlir::Value unit);
   mlir::Value getExistingTokens();
-  /// Units of existing tokens.
+  /// Number of units of existing tokens.
   mlir::Value countUnits();
   State
   forEachUnit(mlir::ValueRange initial,
               llvm::function_ref<State(mlir::Value, mlir::ValueRange)> body);
-  /// What `then` makes of the state, if the condition holds.
+  /// Returns the state that `then` computes if the condition holds, else
+  /// `state`.
   State when(mlir::Value condition, mlir::ValueRange state,
              llvm::function_ref<State()> then);
-  /// The tiles of selected blocks.
+  /// Tiles of selected blocks.
   KeyTiling getBlockTiling();
-  /// Pieces of a block that parts of a list may begin with.
+  /// Number of pieces of a block at which parts of a list may begin.
   int64_t getPieces(int64_t keys);
   State insertState(mlir::ValueRange part, mlir::ValueRange whole,
                     mlir::Value firstRow);
-  /// Which units of the tile selected a block: 1 or 0, tensor<U x f32>.
+  /// Marks the tile's units that selected a block: 1 or 0, tensor<U x f32>.
   mlir::Value getSelectingUnits(mlir::Value selection, mlir::Value block);
-  /// The same of some units, whose entries these are.
+  /// Marks units by their entries, given in `selection`.
   mlir::Value compareEntries(mlir::Value selection, mlir::Value block);
-  /// Whether any of what getSelectingUnits gave is 1, and which are, tensor<U x
-  /// i1>.
+  /// Whether any of the units is marked, and whether each is, tensor<U x i1>.
   mlir::Value isAny(mlir::Value selecting);
   mlir::Value isSet(mlir::Value selecting);
 
-  /// Of a softmax's rows: maximum, sum, accumulator.
+  /// Types of a softmax's state: maximum, sum, accumulator.
   llvm::SmallVector<mlir::Type> getStateTypes(int64_t rows);
   mlir::Value accumulate(mlir::Value weights, mlir::Value scores,
                          const KeyTile &keys, mlir::Value acc);
@@ -116,14 +117,14 @@ private:
   nsatile::ScheduleAttr schedule;
   bool onlyLse;
   Scorer scorer;
-  /// Of values, and those of them that the tile has.
+  /// Channels of values, and channels that the tile has.
   int64_t allChannels, channels;
-  /// None: all keys.
+  /// None for all keys.
   std::optional<KeyPart> part;
 };
 
-/// Buffers for what programs over parts of the keys leave, with so many
-/// channels where a state has some.
+/// Allocates buffers for the states that programs over parts of the keys leave.
+/// States with channels have `channels` of them.
 PartialStates allocatePartialStates(PlanBuilder &plan, const QueryDims &dims,
                                     mlir::OpFoldResult splits,
                                     llvm::ArrayRef<mlir::Value> state,

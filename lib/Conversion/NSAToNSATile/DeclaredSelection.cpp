@@ -1,4 +1,4 @@
-//===- DeclaredSelection.cpp - Selections handed in, and their unions -----===//
+//===- DeclaredSelection.cpp - Handed-in selections and their unions ------===//
 
 #include "NSA/IR/NSANames.h"
 #include "SelectionLists.h"
@@ -7,8 +7,9 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-/// Lists of a width that one program orders: registers have room for so many
-/// indices. Wide ones are spread over all threads, as tiles of few rows are.
+/// Number of lists of a width that one program orders, for whose indices
+/// registers have room. Wide lists are spread over all threads, like tiles of
+/// few rows.
 static int64_t countLists(int64_t width) {
   constexpr int64_t narrow = 128, most = 16, wide = 512, mostWide = 4;
   return width <= narrow ? most
@@ -18,12 +19,12 @@ static int64_t countLists(int64_t width) {
 
 namespace {
 
-/// A program that writes lists of a selection, some neighbouring ones of a
-/// batch row and head: in order where somebody asks for it, else as they are, a
-/// part of wide ones.
+/// A program that writes some neighbouring lists of a selection, of one batch
+/// row and head. They are ordered where a reader asks for it. Otherwise they
+/// stay as they are, and a program has a part of wide lists.
 class ListProgram {
 public:
-  /// `selection`: an op whose only result is the selection that is written.
+  /// `selection` is an op with the written selection as its only result.
   ListProgram(PlanBuilder &plan, Operation *selection, StringRef name);
 
 protected:
@@ -41,38 +42,38 @@ protected:
   Tile isBelow(Tile a, Tile b) {
     return math.compare(arith::CmpIPredicate::slt, a, b);
   }
-  /// Indices in front of those that are given: the batch row's, where the
-  /// batch is dense.
+  /// Indices in front of the given ones: the batch row's, where the batch is
+  /// dense.
   SmallVector<Value> getBatch() const {
     return isRagged ? SmallVector<Value>() : SmallVector<Value>{batchRow};
   }
-  /// Where the program's lists stand in a tensor [.., tokens, heads, top].
+  /// Place of the program's lists in a tensor [.., tokens, heads, top].
   struct Place {
     SmallVector<Value> offsets, limits;
     SmallVector<int64_t> dims;
   };
   Place getListPlace();
-  /// An element of `tensor` for each of the lists, from the one at `first` on;
-  /// 0 behind the batch row's end.
+  /// Loads an element of `tensor` for each of the lists, from the one at
+  /// `first` on; 0 behind the batch row's end.
   Tile loadRows(Value tensor, Value first, bool headsFirst = false);
-  /// Elements of `tensor`, which is [.., tokens, heads, …], at these indices;
-  /// any where they are outside.
+  /// Gathers elements of `tensor`, [.., tokens, heads, …], at these indices.
+  /// Indices outside give any element.
   Tile gather(Value tensor, ArrayRef<Tile> indices);
-  /// Asserts what holds for each element. `values` are those of the message
-  /// behind the op's number.
+  /// Asserts that `holds` is true for each element. `values` are the message's
+  /// values behind the op's number.
   void require(Tile holds, const std::string &message, ArrayRef<Tile> values);
-  /// Parts of a list, which have a program each.
+  /// Number of a list's parts. Each has a program.
   int64_t countParts() const {
     return llvm::divideCeil(static_cast<int64_t>(type.getTop()), width);
   }
-  /// Writes the lists of i32 or i64; negative entries are none.
+  /// Writes the lists, of i32 or i64. Negative entries are none.
   void store(Tile blocks);
 
   PlanBuilder &plan;
   Operation *op;
   SelectionType type;
   bool isRagged, isOrdered;
-  /// Entries that the program has of each list.
+  /// Number of each list's entries that the program has.
   int64_t width;
   ProgramBuilder program;
   OpBuilder &builder;
@@ -82,9 +83,9 @@ protected:
   RowGrid grid;
   Value batchRow, head, firstColumn;
   ProgramBuilder::Row row;
-  /// The first list, and where the batch row's end, among all of its tensor.
+  /// First list, and end of the batch row's lists, in the tensor.
   Value firstList, end;
-  /// The lists, and the program's entries of each.
+  /// Numbers of the lists, and of the program's entries in each.
   Tile lists, columns;
 };
 
@@ -95,18 +96,20 @@ public:
   void build();
 
 private:
-  /// Entries of the lists: those that are there, and where they stand.
+  /// Entries of the lists: their blocks, whether they exist, and their places.
   struct Entries {
     Tile blocks, exist;
     SmallVector<Tile> place;
   };
   Entries load();
   Entries loadPacked();
-  /// Entries in front of each list's count; none where that is wrong.
+  /// Whether entries are in front of their list's count; false where the count
+  /// is wrong.
   Tile isCounted();
   void assertLists();
-  /// Lists that exist and whose bounds are among the entries, in order and not
-  /// too far from each other.
+  /// Asserts that the bounds of lists are among the entries, in order and not
+  /// too far from each other. Returns whether each list exists with such
+  /// bounds.
   Tile assertOffsets(Tile starts, Tile ends,
                      const ProgramBuilder::Row &entries);
   Tile isWithin(Tile value, Tile greatest) {
@@ -121,7 +124,7 @@ private:
   void assertBlocks(const Entries &entries);
   /// Values of a message about an element of a tensor with these indices.
   SmallVector<Tile> getPlace(ArrayRef<Tile> indices);
-  /// Of offsets or of their entries.
+  /// Indices into offsets or entries.
   SmallVector<Tile> getIndices(Value tensor, Tile place) {
     SmallVector<Tile> indices = {place, scalar(head)};
     if (op.hasHeadsFirst(tensor))
@@ -158,7 +161,7 @@ static RowGrid getGrid(PlanBuilder &plan, SelectionType type, int64_t width) {
           .tokens = countLists(width)};
 }
 
-/// Entries that a program has of lists as wide as `top`.
+/// Number of entries that a program has of lists with `top` entries.
 static int64_t getWidth(int64_t top, bool isOrdered) {
   constexpr int64_t most = 512;
   return isOrdered ? top : std::min(top, most);
@@ -261,7 +264,7 @@ void ListProgram::store(Tile blocks) {
 }
 
 //===----------------------------------------------------------------------===//
-// Selections handed in
+// Handed-in selections
 //===----------------------------------------------------------------------===//
 
 SmallVector<Tile> HandedIn::getPlace(ArrayRef<Tile> indices) {
@@ -345,8 +348,8 @@ Tile HandedIn::assertOffsets(Tile starts, Tile ends,
   return both(exist, fits);
 }
 
-/// Lists behind each other. What is wrong with a list's bounds has been said;
-/// nothing of it is looked at.
+/// Loads lists that stand behind each other. Wrong bounds of a list have been
+/// reported, and its entries aren't looked at.
 HandedIn::Entries HandedIn::loadPacked() {
   ProgramBuilder::Row entries = program.getRow(op.getEntryDim(), batchRow);
   bool headsFirst = op.hasHeadsFirst(op.getOffsets());
@@ -361,7 +364,7 @@ HandedIn::Entries HandedIn::loadPacked() {
   return {gather(op.getIndices(), indices), exist, getPlace(indices)};
 }
 
-/// Indices that are there are -1 or a block of the batch row's keys.
+/// Asserts that existing indices are -1 or a block of the batch row's keys.
 void HandedIn::assertBlocks(const Entries &entries) {
   NamedDimAttr keys = plan.getNamedDim(type.getOf());
   Value tokens = program.getRow(keys, batchRow).size;
@@ -394,7 +397,8 @@ void HandedIn::assertBlocks(const Entries &entries) {
   require(either(fits, any), getMessage(""), values);
 }
 
-/// Each batch row has as many lists as the tokens of attentions ask for.
+/// Asserts that each batch row has as many lists as the tokens of attentions
+/// need.
 void HandedIn::assertLists() {
   int64_t group = type.getTokens();
   std::string each = group == 1
@@ -432,8 +436,8 @@ void HandedIn::assertLists() {
   }
 }
 
-/// A handed-in selection is a set: where programs walk its lists, each is
-/// sorted and stripped of repetitions once.
+/// A handed-in selection is a set. Where programs walk its lists, each list is
+/// sorted once, without repetitions.
 void HandedIn::build() {
   if (isRagged)
     assertLists();
@@ -447,7 +451,7 @@ void HandedIn::build() {
 // Unions
 //===----------------------------------------------------------------------===//
 
-/// The parts' lists behind each other, in order.
+/// Puts the parts' lists behind each other, and orders them where needed.
 void Union::build() {
   Tile none = math.integer(builder.getI32Type(), -1);
   Tile blocks = none;

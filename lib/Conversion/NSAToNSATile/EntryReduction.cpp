@@ -1,4 +1,4 @@
-//===- EntryReduction.cpp - Reductions over what is present ---------------===//
+//===- EntryReduction.cpp - Reductions over present entries ---------------===//
 
 #include "EntryReduction.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -7,8 +7,9 @@
 using namespace mlir;
 using namespace nsacc;
 
-/// Where nothing is present: what neither a sum nor a maximum of entries is. -0
-/// is added to nothing but other -0, since terms are never -0.
+/// Result where no entry is present. It differs from any sum or maximum of
+/// entries: a sum is -0 only if all terms are, and terms of present entries
+/// never are.
 static double getStart(EntryReduction::Kind kind) {
   return kind == EntryReduction::Kind::Max ? kAbsent : -0.0;
 }
@@ -39,7 +40,8 @@ SmallVector<Value> EntryReduction::getCarried() {
   return carried;
 }
 
-/// What is added for entries: -0 for absent ones, and 0 for those of -0.
+/// Terms that are added for entries: -0 for absent ones, and 0 for entries of
+/// -0.
 static Tile getTerms(TileMath &math, Tile present, const Entries &entries) {
   Tile terms = entries.values;
   if (entries.mayBeNegative)

@@ -1,4 +1,4 @@
-//===- EntryReduction.h - Reductions over what is present -------*- C++ -*-===//
+//===- EntryReduction.h - Reductions over present entries -------*- C++ -*-===//
 
 #ifndef NSACC_LIB_CONVERSION_NSATONSATILE_ENTRYREDUCTION_H
 #define NSACC_LIB_CONVERSION_NSATONSATILE_ENTRYREDUCTION_H
@@ -16,18 +16,18 @@ inline Tile getReal(TileMath &math, double value) {
   return {math.constant(TileAxes::Scalar, value), TileAxes::Scalar};
 }
 
-/// Entries of which absent ones are -inf.
+/// Entries; absent ones are -inf.
 struct Entries {
   /*implicit*/ Entries(Tile values) : values(values) {}
   Tile values;
-  /// Which ones are present, where that is known.
+  /// Whether each entry is present, where that is known.
   std::optional<Tile> present = std::nullopt;
-  /// Whether -0 may be among them, which a sum counts as 0.
+  /// Whether entries may be -0, which a sum counts as 0.
   bool mayBeNegative = true;
 };
 
-/// Reduces entries while they come. Absent ones (-inf) don't count; the result
-/// is absent where all were.
+/// Reduces entries as they come. Absent ones (-inf) don't count. The result is
+/// absent where all entries were.
 class EntryReduction {
 public:
   enum class Kind { Sum, Mean, Max };
@@ -35,9 +35,9 @@ public:
   /// Goes on from values that a loop carries.
   EntryReduction(TileMath &math, Kind kind, mlir::ValueRange carried);
 
-  /// `factor`, if given, scales entries that are present.
+  /// `factor`, if given, scales present entries.
   void add(Tile entry, std::optional<Tile> factor = std::nullopt);
-  /// The same for tensor<A·N·B>, whose N are reduced: see reduceWithin.
+  /// Adds tensor<A·N·B>, reduced over N: see reduceWithin.
   void addWithin(const Entries &entries, int64_t outer, int64_t count);
   llvm::SmallVector<mlir::Value> getCarried();
   Tile get();
@@ -46,11 +46,11 @@ private:
   TileMath &math;
   Kind kind;
   Tile value;
-  /// Of entries that are present; for means.
+  /// Number of present entries, for means.
   Tile count = {};
 };
 
-/// Of rows a · N · b the N between a (`outer` of them) and b reduced to one.
+/// Reduces rows a · N · b over N, where `outer` is the number of a.
 Tile reduceWithin(mlir::OpBuilder &builder, mlir::Location loc,
                   const Entries &entries, EntryReduction::Kind kind,
                   int64_t outer, int64_t count);

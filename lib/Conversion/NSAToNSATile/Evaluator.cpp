@@ -8,7 +8,8 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-/// With a column for each channel; one if there are none.
+/// Tiles with a column for each channel, or one column if there are no
+/// channels.
 TileMath Evaluator::getMath(NamedTensorType type, const DimSet &dims) {
   int64_t channels = 1;
   if (dims.test(kChannel))
@@ -35,8 +36,8 @@ Tile Evaluator::load(Value tensor, Value buffer, NamedTensorType type,
 }
 
 namespace {
-/// While it lives, what is built for a program comes from the place of one of
-/// its ops: programs fuse several.
+/// Gives ops that are built during its life the place of one of the program's
+/// ops, since programs fuse several.
 class PlaceScope : public OpBuilder::Listener {
 public:
   PlaceScope(OpBuilder &builder, Location program, Location op)
@@ -69,7 +70,7 @@ void Evaluator::computeOp(
   compute(own.inProgram(schedule));
 }
 
-/// Elements of rows that exist.
+/// Demand for the elements of rows that exist.
 Demand Evaluator::getElementDemand(MapOp op, const DimSet &dims,
                                    TileMath &math) {
   Demand demand;

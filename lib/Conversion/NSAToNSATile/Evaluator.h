@@ -9,9 +9,9 @@
 
 namespace nsacc {
 
-/// A log-sum-exp, and what f32 has no digits for where the scores are large:
-/// lse + rest is the logarithm to f32's precision of the sum behind the largest
-/// score. exp(s - lse - rest) adds up to 1 at any score.
+/// A log-sum-exp, and the digits that f32 lacks for it where scores are large.
+/// Behind the largest score, lse + rest has the logarithm of the sum to f32's
+/// precision. exp(s - lse - rest) adds up to 1 at any score.
 struct Normalizer {
   Tile lse, rest;
 };
@@ -26,24 +26,24 @@ public:
       : TileSource(program), tile(tile), schedule(schedule), isExact(isExact) {}
 
   using TileSource::evaluate;
-  /// The rows (and channels, if the tensor has them) of the tile.
+  /// Evaluates the rows (and channels, if the tensor has them) of the tile.
   mlir::FailureOr<Tile> evaluate(mlir::Value tensor);
-  /// The log-sum-exp of an op, without its other results.
+  /// Evaluates the log-sum-exp of an op, without its other results.
   mlir::FailureOr<Tile> evaluateLse(mlir::Value lse);
   mlir::FailureOr<Normalizer> evaluateNormalizer(mlir::Value lse);
 
   const QueryTile &getTile() const { return tile; }
   /// Ops that the program computes in tiles of their schedules.
   llvm::ArrayRef<mlir::Operation *> getOps() const { return ops; }
-  /// Adds an op. `compute` gets its schedule in this program, and what it
-  /// builds has the op's place.
+  /// Adds an op. `compute` gets the op's schedule in this program. Ops that it
+  /// builds have the op's place.
   void computeOp(mlir::Operation *op,
                  llvm::function_ref<void(nsatile::ScheduleAttr)> compute);
 
   /// The tile of a result of an op; empty until it's computed.
   Tile &getRowTile(mlir::Value result);
   void setNormalizer(mlir::Value lse, const Normalizer &normalizer);
-  /// The largest score and the sum that a log-sum-exp was made of.
+  /// Sets the largest score and the sum that a log-sum-exp was made of.
   void setState(mlir::Value lse, const AttendTiles &state) {
     states[lse] = state;
   }
@@ -64,13 +64,14 @@ private:
   nsatile::ScheduleAttr schedule;
   bool isExact;
   llvm::SmallVector<mlir::Operation *> ops;
-  /// Of log-sum-exps: the rest, or the largest score and the sum to make it of.
+  /// For each log-sum-exp the rest, or the largest score and the sum to make it
+  /// of.
   llvm::DenseMap<mlir::Value, Tile> rests;
   llvm::DenseMap<mlir::Value, AttendTiles> states;
 };
 
-/// (most - lse) + logarithm, whose difference is exact; 0 where the log-sum-exp
-/// is no number.
+/// (most - lse) + logarithm, with an exact difference. 0 where the log-sum-exp
+/// isn't finite.
 Tile computeRest(TileMath &math, Tile lse, Tile most, Tile logarithm);
 
 /// A row of a real number.

@@ -35,7 +35,7 @@ Halves nsacc::packHalves(TileMath &math, Value rows) {
                        math.getType(TileAxes::Row, builder.getF32Type()),
                        nsatile::ReduceKind::Max, size.value, /*dim=*/1),
                    TileAxes::Row};
-  constexpr double least = 0x1p-100; // whose reciprocal is finite
+  constexpr double least = 0x1p-100; // its reciprocal is finite
   greatest = math.apply<arith::MaximumFOp>(greatest, makeReal(math, least));
   Tile factor =
       math.apply<arith::DivFOp>(makeReal(math, kGreatestHalf), greatest);

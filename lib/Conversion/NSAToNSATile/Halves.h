@@ -7,19 +7,19 @@
 
 namespace nsacc {
 
-/// What an attention leaves in memory for other programs, where all that is
-/// made of it is rounded to bf16 (NSA/Analysis/Rounding.h), is kept in f16, so
-/// scaled that a row's greatest is 2^14: 11 bits of an element, 3 more than its
-/// result has, but for those below 2^-28 of the greatest. Those of f16 values
-/// would have no bit to spare.
+/// An attention's result in memory for other programs, if all values made of it
+/// are rounded to bf16 (NSA/Analysis/Rounding.h). It is kept in f16, and scaled
+/// so that a row's greatest element is 2^14. Elements have 11 bits, 3 more than
+/// the result has, unless they are below 2^-28 of the greatest. A result in f16
+/// would leave no bit to spare.
 struct Halves {
   mlir::Value elements; ///< f16, rows and columns
-  mlir::Value scale;    ///< f32, of each row
+  mlir::Value scale;    ///< f32, one for each row
 };
 
-/// That of the scales as a tensor: a number for each row.
+/// Type of the scales as a tensor: a number for each row.
 nsa::NamedTensorType getScaleType(nsa::NamedTensorType output);
-/// What isn't finite stays so, and has no part in its row's scale.
+/// Elements that aren't finite stay so, and don't change their row's scale.
 Halves packHalves(TileMath &math, mlir::Value rows);
 Tile unpackHalves(TileMath &math, Tile elements, Tile scale);
 

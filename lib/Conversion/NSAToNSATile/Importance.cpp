@@ -14,7 +14,7 @@ using namespace nsacc;
 using namespace nsacc::nsa;
 
 //===----------------------------------------------------------------------===//
-// What columns need
+// Preparation
 //===----------------------------------------------------------------------===//
 
 ImportanceTiles::ImportanceTiles(ProgramBuilder &program, const QueryTile &tile,
@@ -106,7 +106,8 @@ static int64_t getPeriod(Value tensor, llvm::DenseMap<Value, int64_t> &known) {
   return known[tensor] = period;
 }
 
-/// Blocks that the pooling stride doesn't divide meet it again after this many.
+/// Number of columns after which blocks stand alike to the pooling stride
+/// again, where it doesn't divide them.
 int64_t ImportanceTiles::getPeriod(Value tensor) {
   llvm::DenseMap<Value, int64_t> known;
   return ::getPeriod(tensor, known);
@@ -142,7 +143,7 @@ Value ImportanceTiles::getEnd(Value tensor) {
   auto blocks = dyn_cast_or_null<BlocksOp>(op);
   if (!blocks)
     return getNumColumns(getColumnDim(tensor));
-  // The block in which the last window ends.
+  // The end is in the block in which the last window ends.
   PooledDimAttr pooled = blocks.getPooledDim();
   Value last = m.add(getEnd(blocks.getImportance()), -1 - pooled.getMemory());
   Value end = m.add(m.mul(last, pooled.getStride()),
@@ -155,7 +156,7 @@ Value ImportanceTiles::getEnd(Value tensor) {
 // Columns
 //===----------------------------------------------------------------------===//
 
-/// No tile is full: absent entries are known by their scores alone.
+/// Absent entries are known by their scores alone, so no tile is full.
 nsatile::FoldOp nsacc::foldColumns(
     ProgramBuilder &program, Value end, int64_t columns, ValueRange inits,
     llvm::function_ref<SmallVector<Value>(Value first, ValueRange state)>
@@ -261,7 +262,7 @@ Tile ImportanceTiles::load(Value tensor, const Columns &columns) {
   Tile loaded = {widen(builder, loc, value, type), TileAxes::Matrix};
   if (!tensor.getDefiningOp())
     return loaded;
-  // Beyond the entries that were computed, none is present.
+  // Entries beyond the computed ones are absent.
   TileMath math(builder, loc, getRows(tensor), columns.count);
   loaded =
       keep(arith::CmpIPredicate::sge, m.constant(0), math, loaded, columns);
@@ -293,7 +294,7 @@ Tile ImportanceTiles::evaluateImportance(ImportanceOp op,
                   .partial =
                       source.scorer.isPartial(source.bounds, keys.first, last),
                   .mayBeNegative = true};
-  // A scale of the program's own may turn -inf around.
+  // A scale that the program gives may turn -inf around.
   bool rawScale = op.getKind() == ImportanceKind::Prob &&
                   op.getScale().empty() && op.getScore().empty();
   TileMath pairs(builder, loc, tile.getRows(), columns.count);
@@ -310,7 +311,7 @@ Tile ImportanceTiles::evaluateImportance(ImportanceOp op,
         /*approximate=*/multipliesIn16Bits(op));
   else if (op.getKind() == ImportanceKind::Activation)
     value.value = source.scorer.weigh(source.rows, scores.value, keys);
-  // A score of -inf is absent whatever the weight makes of it.
+  // A score of -inf is absent, whatever the weight makes of it.
   Tile present =
       pairs.compare(arith::CmpFPredicate::UNE, scores, getReal(pairs, kAbsent));
   value = pairs.select(present, value, getReal(pairs, kAbsent));
@@ -344,9 +345,10 @@ static EntryReduction::Kind getKind(BlockMap map) {
 
 namespace {
 
-/// With r = n · block mod stride, entry (n · block - r) / stride + d behind the
-/// memory tokens covers [f, f + len) of block n's tokens, where
-/// f = firstStart + d · stride - r. All columns of a tile have the same r.
+/// Pooled entries that blocks meet. With r = n · block mod stride, entry (n ·
+/// block - r) / stride + d behind the memory tokens covers [f, f + len) of
+/// block n's tokens, where f = firstStart + d · stride - r. All columns of a
+/// tile have the same r.
 class BlockEntries {
 public:
   BlockEntries(IndexMath m, BlocksOp op, const Columns &columns)
@@ -361,10 +363,11 @@ public:
             getStep()};
   }
 
-  /// Whether blocks stand alike to the entries.
+  /// Whether all blocks stand alike to the entries.
   bool areAlike() const { return block % stride == 0; }
 
-  /// The tokens that entry d has of its block; not above 0: none.
+  /// Number of tokens that entry d has of its block. Not above 0 where it has
+  /// none.
   Value getTokens(Value d) const {
     Value rest =
         areAlike() ? m.constant(0) : m.sub(token, m.mul(start, stride));
@@ -373,10 +376,11 @@ public:
                  m.max(begin, m.constant(0)));
   }
 
-  /// The first of the entries and past the last one, of `numEntries` that
+  /// The first of the entries and the first past them, of `numEntries` that
   /// there are. Blocks of many windows may be longer than the sequence: the
-  /// first column's are behind the last entry first. Long windows may start
-  /// before it: the last column's are the first at an entry.
+  /// first column stays in front of the last entry for longest. Long windows
+  /// may start before the sequence: the last column is the first to meet an
+  /// entry.
   std::pair<Value, Value> getRange(Value numEntries) const {
     auto [lowest, highest] = outermost;
     int64_t reach = (columns.count - 1) * getStep();
@@ -390,10 +394,10 @@ public:
   }
 
 private:
-  /// So many entries are worth a look at which of them there are.
+  /// With so many entries, it is worth checking which of them exist.
   static constexpr int64_t kMany = 1024;
 
-  /// From one column there is no step to the next.
+  /// A single column has no step to the next.
   int64_t getStep() const {
     return columns.count == 1 ? 1 : columns.step * block / stride;
   }
@@ -417,7 +421,7 @@ Tile ImportanceTiles::evaluateBlocks(BlocksOp op, const Columns &columns) {
   auto evaluateEntry = [&](Value d) {
     Columns wanted = entries.get(d);
     Tile value = evaluate(op.getImportance(), wanted);
-    // Memory tokens belong to no block.
+    // Memory tokens are in no block.
     if (pooled.getMemory() > 0)
       value = keep(arith::CmpIPredicate::sge, m.constant(pooled.getMemory()),
                    math, value, wanted);
@@ -438,8 +442,8 @@ Tile ImportanceTiles::evaluateBlocks(BlocksOp op, const Columns &columns) {
   SmallVector<Value> inits = EntryReduction(math, kind).getCarried();
   std::optional<EntryReduction> whole;
   if (auto found = carried.find(op); found != carried.end()) {
-    // The last entries first: those of the blocks in front are the first ones
-    // of these.
+    // Starts with the last entries: for the block behind, they are the first
+    // ones.
     SmallVector<Value> &before = found->second;
     auto [lowest, highest] = op.getEntries();
     int64_t shared = before.size(), own = op.getBlock() / pooled.getStride();
@@ -452,7 +456,8 @@ Tile ImportanceTiles::evaluateBlocks(BlocksOp op, const Columns &columns) {
           Value d = m.add(number, lowest);
           Tile value = evaluateEntry(arith::SelectOp::create(
               builder, loc, isShared, m.add(d, own), d));
-          // One that is shared takes the place of the one that it is behind.
+          // Entry d of a block, if shared, is entry d + own of the block in
+          // front.
           ValueRange last = state.drop_front(numSums);
           Tile isOfFront = {isShared, TileAxes::Scalar};
           Tile inFront = {
@@ -486,7 +491,7 @@ Tile ImportanceTiles::evaluateBlocks(BlocksOp op, const Columns &columns) {
     whole.emplace(math, kind, loop.getResults());
   }
   Tile value = whole->get();
-  // The last window of a row may reach behind its last block.
+  // A row's last window may reach behind its last block.
   Attribute dim = getColumnDim(op.getResult());
   if (!program.getPlan().isRagged(cast<BlocksDimAttr>(dim).getBase()))
     return value;
@@ -508,7 +513,7 @@ void ImportanceTiles::startCarrying(Value tensor, int64_t count) {
     return;
   int64_t shared = blocks.getNumSharedEntries();
   int64_t own = blocks.getBlock() / blocks.getPooledDim().getStride();
-  // Windows that begin before token 0 are of the block in front of the first.
+  // Windows that begin before token 0 are in the block in front of the first.
   if (shared == 0 || shared > own || blocks.getPooledDim().getFirstStart() < 0)
     return;
   TileMath math(builder, loc, getRows(tensor), count);
@@ -533,7 +538,8 @@ void ImportanceTiles::setCarried(ValueRange values) {
 // Columns and maps
 //===----------------------------------------------------------------------===//
 
-/// The values of columns below `start`, or from `start` on; others are absent.
+/// Keeps the values of columns below `start`, or from `start` on. Others are
+/// absent.
 Tile ImportanceTiles::keep(arith::CmpIPredicate side, Value start,
                            TileMath &math, Tile value, const Columns &columns) {
   Tile indices = getIndices(math, columns);
@@ -541,7 +547,7 @@ Tile ImportanceTiles::keep(arith::CmpIPredicate side, Value start,
   return math.select(isKept, value, getReal(math, kAbsent));
 }
 
-/// Tokens over the stride.
+/// Number of tokens over the stride.
 Tile ImportanceTiles::getShare(TileMath &math, Value tokens, int64_t stride) {
   Value integer =
       arith::IndexCastOp::create(builder, loc, builder.getI64Type(), tokens);
@@ -589,7 +595,7 @@ LogicalResult nsacc::buildImportanceProgram(PlanBuilder &plan,
     return failure();
 
   IndexMath m = program.math();
-  // Single columns where neighbours don't stand alike to the pooled keys.
+  // Takes single columns where neighbours don't stand alike to the pooled keys.
   int64_t chunk =
       ImportanceTiles::getPeriod(tensor) == 1 ? schedule.getTileColumns() : 1;
   int64_t heads = tiles.getHeads(tensor);

@@ -19,14 +19,14 @@ struct Columns {
 };
 
 /// Folds over columns 0 to `end`, `columns` of them at a time. `body` gets the
-/// first column of a tile and gives the next state.
+/// first column of a tile and returns the next state.
 nsatile::FoldOp foldColumns(ProgramBuilder &program, mlir::Value end,
                             int64_t columns, mlir::ValueRange inits,
                             llvm::function_ref<llvm::SmallVector<mlir::Value>(
                                 mlir::Value first, mlir::ValueRange state)>
                                 body);
 
-/// The same over tiles [first, end) of so many columns.
+/// Folds over tiles [first, end) of `columns` columns.
 nsatile::FoldOp foldColumnTiles(
     ProgramBuilder &program, mlir::Value first, mlir::Value end,
     int64_t columns, mlir::ValueRange inits,
@@ -34,11 +34,11 @@ nsatile::FoldOp foldColumnTiles(
                                                       mlir::ValueRange state)>
         body);
 
-/// The numbers of these columns.
+/// Indices of these columns.
 Tile getIndices(TileMath &math, const Columns &columns);
 
-/// Tiles of importances over pooled keys or blocks: a row for each token, or
-/// for each token and query head, whichever the tensor has. -inf where absent.
+/// Tiles of importances over pooled keys or blocks. Rows are tokens, or pairs
+/// of token and query head, whichever the tensor has. Absent entries are -inf.
 class ImportanceTiles {
 public:
   ImportanceTiles(ProgramBuilder &program, const QueryTile &tile,
@@ -51,21 +51,21 @@ public:
 
   Tile evaluate(mlir::Value tensor, const Columns &columns);
 
-  /// From here on tiles of `count` columns of `tensor` follow each other from
-  /// column 0 on: what blocks share of windows with the blocks in front of them
-  /// is carried from one tile to the next, and computed once.
+  /// From here on, tiles of `count` columns of `tensor` follow each other from
+  /// column 0 on. Windows that blocks share with the blocks in front of them
+  /// are computed once, and carried from one tile to the next.
   void startCarrying(mlir::Value tensor, int64_t count);
-  /// What the next tile of columns needs of the last one.
+  /// Values that the next tile of columns needs of the last one.
   llvm::SmallVector<mlir::Value> getCarried() const;
   void setCarried(mlir::ValueRange values);
 
-  /// Behind the last entry that may be present for any row.
+  /// First entry past the entries that may be present for any row.
   mlir::Value getEnd(mlir::Value tensor);
   /// The number of entries of the batch row.
   mlir::Value getNumColumns(mlir::Attribute dim);
 
   bool isPerQueryHead(mlir::Value tensor);
-  /// Query heads of a key head that have entries of their own.
+  /// Number of a key head's query heads with separate entries.
   int64_t getHeads(mlir::Value tensor) {
     return isPerQueryHead(tensor) ? tile.group : 1;
   }
@@ -93,7 +93,7 @@ private:
   Tile getShare(TileMath &math, mlir::Value tokens, int64_t stride);
   Tile evaluateMap(nsa::MapOp op, const Columns &columns,
                    llvm::DenseMap<mlir::Value, Tile> &known);
-  /// What these columns need of several tensors is computed once.
+  /// Computes values that several tensors need of these columns once.
   Tile evaluate(mlir::Value tensor, const Columns &columns,
                 llvm::DenseMap<mlir::Value, Tile> &known);
   Tile compute(mlir::Value tensor, const Columns &columns,
@@ -111,7 +111,7 @@ private:
   llvm::DenseSet<mlir::Value> prepared;
   /// Inputs of maps without the dimension of columns.
   llvm::DenseMap<mlir::OpOperand *, Tile> rowOperands;
-  /// Of blocks: the last entries of each column of the tile before.
+  /// Last entries of each column of the tile before, for each op over blocks.
   llvm::MapVector<mlir::Operation *, llvm::SmallVector<mlir::Value>> carried;
 };
 

@@ -54,11 +54,11 @@ public:
   mlir::Value floorDiv(mlir::Value lhs, mlir::Value rhs) const {
     return mlir::arith::FloorDivSIOp::create(builder, loc, lhs, rhs);
   }
-  /// Of numbers that aren't negative. A plan has no such division.
+  /// Divides numbers that aren't negative. A plan has no such division.
   mlir::Value divideUnsigned(mlir::Value lhs, mlir::Value rhs) const {
     return mlir::arith::DivUIOp::create(builder, loc, lhs, rhs);
   }
-  /// The nearest of [low, high]; low where that is empty.
+  /// Nearest number in [low, high]; low where the interval is empty.
   mlir::Value clamp(mlir::Value value, mlir::Value low,
                     mlir::Value high) const {
     return max(min(value, high), low);

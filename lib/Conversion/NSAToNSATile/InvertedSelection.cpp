@@ -20,9 +20,9 @@ using namespace nsacc::nsa;
 
 namespace {
 
-/// Sorts the entries of a selection's lists by their blocks: chunks of tokens
-/// count theirs, a sum over all counts says where each chunk's entries of a
-/// block stand, and chunks write them there.
+/// Sorts the entries of a selection's lists by their blocks. Chunks of tokens
+/// count their entries of each block. A sum over all counts gives the place of
+/// each chunk's entries of a block, and chunks write them there.
 class Inversion {
 public:
   Inversion(PlanBuilder &plan, const QueryShape &shape, Value selection,
@@ -38,10 +38,10 @@ public:
                    .tokens = static_cast<int64_t>(type.getBlock())}) {}
 
   InvertedLists build();
-  /// Block and entries of the tile of a number.
+  /// Block and entries of a tile.
   struct BlockTile {
     RowTile block;
-    SmallVector<Value> place; ///< of the first entry
+    SmallVector<Value> place; ///< place of the first entry
     Value end, firstToken, endToken;
   };
   BlockTile getTile(ProgramBuilder &program, const InvertedLists &lists,
@@ -51,19 +51,21 @@ public:
 private:
   bool isRagged() const { return chunkGrid.isRagged(); }
   bool cutsTokens() const { return slices && slices->tokenSlices; }
-  /// What a slice of the tokens has -> what all of them have.
+  /// Converts a number for one slice of the tokens to the number for all of
+  /// them.
   Value multiply(Value ofSlice) {
     return cutsTokens() ? plan.math().mul(slices->tokenSlices, ofSlice)
                         : ofSlice;
   }
   Value getHeads() { return plan.getSize(type.getDims().back()); }
   Value allocate(Value size, int64_t fields = 1);
-  /// Element `last` of a head's numbers, of a batch row or the program's.
+  /// Place of element `last` of a head's numbers, for a batch row or the
+  /// program's.
   SmallVector<Value> getPlace(ProgramBuilder &program, Value head, Value last,
                               Value row = {});
   Value loadStart(ProgramBuilder &program, Value head, Value block);
 
-  /// What the program of a chunk walks, and where its counters are.
+  /// Entries that a chunk's program walks, and the place of its counters.
   struct Chunk {
     SmallVector<Value> offsets, counters;
     int64_t along;
@@ -84,8 +86,8 @@ private:
   Value numRows;
   RowGrid chunkGrid, blockGrid;
   InvertedLists lists;
-  /// Of a batch row or, of ragged ones, of all: blocks, those of each slice,
-  /// and their counters.
+  /// Number of blocks, of lists (a block's in each slice), and of their
+  /// counters. They are for a batch row, or for all ragged rows.
   Value numBlocks, numLists, numCounts;
 };
 
@@ -118,7 +120,7 @@ InvertedLists Inversion::build() {
   numBlocks = countTiles(plan, blockGrid);
   numLists = multiply(numBlocks);
   lists.chunks = cutsTokens() ? slices->chunks : countTiles(plan, chunkGrid);
-  // Without a block nobody would say what tiles are.
+  // Without a block, no program would write the fields of tiles.
   Value zero = m.constant(0);
   Value entriesOfSlice =
       m.mul(cutsTokens() ? slices->tokens : tokens, type.getTop());
@@ -130,7 +132,7 @@ InvertedLists Inversion::build() {
   lists.entries = allocate(m.add(m.mul(tokens, type.getTop()), 1));
   lists.fieldsOfTiles =
       allocate(multiply(lists.tiles), InvertedLists::numTileFields);
-  // A chunk counts the blocks of its own row.
+  // A chunk only counts the blocks of its row.
   if (isRagged())
     buildClearProgram();
   buildCountProgram();
@@ -195,7 +197,7 @@ void Inversion::buildCountProgram() {
       program.getBuilder(), program.getLoc(), program.getBuffer(selection),
       chunk.offsets, chunk.along, type.getTokens(), chunk.first, chunk.count,
       chunk.below, program.import(lists.starts), chunk.counters, chunk.step);
-  // The last slice may have chunks that have no tokens.
+  // The last slice may have chunks without tokens.
   if (cutsTokens())
     program.launch(multiply(lists.chunks), getHeads(), getGridRows());
   else
@@ -227,7 +229,8 @@ void Inversion::buildSortProgram() {
   ProgramBuilder program(plan, plan.getLoc(), "sort");
   IndexMath m = program.math();
   Chunk chunk = getChunk(program);
-  // Of ragged rows, a list's entries are of one row, whose tokens count from 0.
+  // With ragged rows, a list's entries are in one row, where tokens count from
+  // 0.
   nsatile::CountingSortOp::create(
       program.getBuilder(), program.getLoc(), program.getBuffer(selection),
       chunk.offsets, chunk.along, type.getTokens(), chunk.first, chunk.count,
@@ -257,7 +260,7 @@ public:
   template <typename OpTy> Tile apply(Tile lhs, Tile rhs) {
     return math.apply<OpTy>(lhs, rhs);
   }
-  /// The tokens of entries, some of which nobody needs.
+  /// Tokens of entries. Some of them may not be needed.
   Tile getTokens(Value entries, ArrayRef<Value> place, Tile entry,
                  int64_t top) {
     SmallVector<Value> indices;
@@ -295,8 +298,8 @@ private:
 
 } // namespace
 
-/// Each block's program writes what its tiles are; the last one's also that
-/// tiles are nobody's which no block needs.
+/// Each block's program writes the fields of its tiles. The last block's
+/// program also writes tiles that no block needs, without entries.
 void Inversion::buildTilesProgram() {
   constexpr int64_t count = 128; // tiles of a store
   ProgramBuilder program(plan, plan.getLoc(), "tiles");
@@ -400,7 +403,7 @@ Inversion::BlockTile Inversion::getTile(ProgramBuilder &program,
 // States
 //===----------------------------------------------------------------------===//
 
-/// Scores of a block's keys and no others, for all rows of the tile.
+/// Scores a block's keys, and no others, for all rows of the tile.
 SmallVector<Value> Attention::foldBlock(Value block, Value exists) {
   IndexMath m = program.math();
   QueryRows rows = scorer.getAllRows();
@@ -431,8 +434,8 @@ SmallVector<Value> Attention::packState(ValueRange state) {
   return packed;
 }
 
-/// What a block left for the rows that have it. All others have what no key
-/// leaves.
+/// State that a block left for the rows that have it. Other rows have the
+/// initial state.
 SmallVector<Value> Attention::loadEntry(const PartialStates &partial,
                                         Value entry) {
   TileMath math(builder, loc, tile.getRows(), channels);
@@ -463,7 +466,7 @@ SmallVector<Value> Attention::loadEntry(const PartialStates &partial,
 
 namespace {
 
-/// Of one row's state.
+/// Bytes of one row's state.
 int64_t getBytes(ArrayRef<Value> state) {
   int64_t bytes = 0;
   for (Value part : state) {
@@ -474,8 +477,8 @@ int64_t getBytes(ArrayRef<Value> state) {
   return bytes;
 }
 
-/// A buffer for each tensor of a state, with the states of all list entries, or
-/// of those of a slice.
+/// Allocates a buffer for each tensor of a state, for all list entries or the
+/// entries of a slice.
 PartialStates allocateStates(PlanBuilder &plan, const QueryShape &shape,
                              int64_t group, Value selection,
                              ArrayRef<Value> state) {
@@ -510,8 +513,8 @@ PartialStates allocateStates(PlanBuilder &plan, const QueryShape &shape,
   return partial;
 }
 
-/// The program of a tile of a block's list. Buffers for states are made by the
-/// first one.
+/// Builds the program of a tile of a block's list. The first such program
+/// creates the buffers for states.
 nsatile::ProgramOp buildBlockProgram(PlanBuilder &plan, const QueryShape &shape,
                                      AttendOp op, bool isExact,
                                      PartialStates &partial) {
@@ -520,7 +523,7 @@ nsatile::ProgramOp buildBlockProgram(PlanBuilder &plan, const QueryShape &shape,
   Value selection = op.getSelection();
   auto type = cast<SelectionType>(selection.getType());
   bool perQueryHead = isPerQueryHead(type, shape.dims, shape.group);
-  // Rows of heads with lists of their own are tokens.
+  // Rows of heads with separate lists count as tokens.
   int64_t group = perQueryHead ? 1 : shape.group;
   auto getTokens = [&](nsatile::ScheduleAttr each) {
     return each.getTokens() * shape.group / group;
@@ -535,7 +538,8 @@ nsatile::ProgramOp buildBlockProgram(PlanBuilder &plan, const QueryShape &shape,
 
   ProgramBuilder program(plan, op.getLoc(), "partial", schedule);
   IndexMath m = program.math();
-  // An exact program's tiles are parts of those whose marks it reads.
+  // An exact program's tiles are parts of the tiles with the marks that it
+  // reads.
   int64_t parts = whole / tokens;
   Value id = program.programId(0), head = program.programId(1);
   StateSlices *slices = plan.getStateSlices();
@@ -588,8 +592,8 @@ nsatile::ProgramOp buildBlockProgram(PlanBuilder &plan, const QueryShape &shape,
 
 } // namespace
 
-/// Two such attentions' states would have slices of their own, which one
-/// program can't merge.
+/// Whether no other attention is inverted. States of two such attentions would
+/// have different slices, which one program can't merge.
 static bool isOnlyInverted(AttendOp op) {
   KernelOp kernel = op->getParentOfType<KernelOp>();
   return llvm::count_if(kernel.getBody().getOps<AttendOp>(), [](AttendOp each) {
@@ -598,14 +602,14 @@ static bool isOnlyInverted(AttendOp op) {
          }) == 1;
 }
 
-/// The tokens of query tiles that may merge states.
+/// Numbers of tokens of the query tiles that may merge states.
 static SmallVector<int64_t> getTileTokens(KernelOp kernel) {
   auto attends = llvm::to_vector(kernel.getBody().getOps<AttendOp>());
   SmallVector<int64_t> tokens;
   for (AttendOp attend : attends) {
     nsatile::ScheduleAttr schedule = getSchedule(attend);
     tokens.push_back(schedule.getMerging().getTokens());
-    // Of a program that computes another attention, too.
+    // The program may compute another attention, too.
     if (attends.size() > 1)
       tokens.push_back(schedule.getTokens());
   }

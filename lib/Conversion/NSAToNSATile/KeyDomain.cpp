@@ -1,4 +1,4 @@
-//===- KeyDomain.cpp - Which keys a query tile sees -----------------------===//
+//===- KeyDomain.cpp - Keys that a query tile sees ------------------------===//
 
 #include "AttendTiles.h"
 #include "mlir/Dialect/Affine/Utils.h"
@@ -27,8 +27,8 @@ Value Scorer::getSymbol(const MaskSymbol &symbol) {
   llvm_unreachable("unknown symbol");
 }
 
-/// The rows of a tile have several heads: what depends on the head can't bound
-/// a loop over all of them.
+/// Whether an expression depends on the head. The rows of a tile have several
+/// heads, so it can't bound a loop over all of them.
 static bool mentionsHead(AffineExpr expr, const MaskInfo &mask) {
   for (auto [index, symbol] : llvm::enumerate(mask.symbols))
     if (symbol.kind == MaskSymbol::Kind::Head && expr.isFunctionOfSymbol(index))
@@ -36,8 +36,8 @@ static bool mentionsHead(AffineExpr expr, const MaskInfo &mask) {
   return false;
 }
 
-/// Indices have 32 bits on GPUs, and sizes are below 2^29. A bound beyond is no
-/// bound on any target.
+/// Whether a bound may exceed an index. Indices have 32 bits on GPUs, and sizes
+/// are below 2^29. A bound beyond them is ignored on all targets.
 bool Scorer::mayLeaveIndex(AffineExpr bound) {
   std::optional<int64_t> most = getMagnitude(bound, /*sizeBits=*/29);
   return !most || *most >= std::numeric_limits<int32_t>::max();
@@ -94,7 +94,8 @@ KeyBounds Scorer::getBounds(const QueryRows &rows,
   bounds.high = m.max(bounds.high, zero);
   bounds.fullHigh = m.max(bounds.fullHigh, zero);
   if (mask.readsAtPositions) {
-    // Tables have no elements at negative positions: look at every pair.
+    // Tables have no elements at negative positions, so every pair is looked
+    // at.
     Value negative = m.less(shift, zero);
     bounds.low = m.select(negative, start, bounds.low);
     bounds.high = m.select(negative, keyRow.size, bounds.high);
@@ -226,9 +227,9 @@ QueryRows Scorer::ofTokens(const QueryRows &rows, Value first, int64_t count) {
   return all;
 }
 
-/// The key that tiles of keys are counted from. In a band it is the first one
-/// that any row sees, of all warpgroups' rows: a band covers fewer tiles that
-/// begin where it does. Several intervals share tiles, counted from 0.
+/// The key from which tiles of keys are counted. In a band it is the first key
+/// that any row of any warpgroup sees: a band covers fewer tiles if they begin
+/// where it does. Several intervals share tiles, counted from 0.
 Value Scorer::getOrigin(const QueryRows &rows) {
   IndexMath m = program.math();
   Value origin = m.constant(0);
@@ -273,7 +274,7 @@ SmallVector<nsatile::TileRange> Scorer::getRanges(ArrayRef<KeyBounds> allBounds,
     }
     ranges.push_back(range);
   }
-  // A mask that is false for all pairs: a fold goes over something.
+  // A mask that is false for all pairs has no ranges, but a fold needs one.
   if (Value none = m.constant(0); ranges.empty())
     ranges.push_back({none, none, none, none});
   return ranges;
@@ -288,8 +289,8 @@ SmallVector<nsatile::TileRange> Scorer::cut(ArrayRef<nsatile::TileRange> ranges,
   units.width = part.keys;
   SmallVector<nsatile::TileRange> whole =
       getRanges(getBounds(ofPart(rows, part)), units);
-  // From the first key of all ranges to the last: a tile that several ranges
-  // have counts once, so it has to be of one part.
+  // Parts share the keys from the first of all ranges to the last. A tile in
+  // several ranges counts once, so it has to be in one part.
   Value first = whole.front().first, end = whole.front().end;
   for (const nsatile::TileRange &range : llvm::drop_begin(whole)) {
     first = m.min(first, range.first);
@@ -312,7 +313,7 @@ nsacc::clampRanges(IndexMath m, ArrayRef<nsatile::TileRange> ranges, Value low,
     nsatile::TileRange range;
     range.first = m.clamp(low, own.first, own.end);
     range.end = m.clamp(high, range.first, own.end);
-    // Which of a range's ends are the same is known, and stays so.
+    // Ends of a range that are known to be equal stay so.
     range.fullFirst = own.hasHead()
                           ? m.clamp(own.fullFirst, range.first, range.end)
                           : range.first;

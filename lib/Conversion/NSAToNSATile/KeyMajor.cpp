@@ -17,7 +17,7 @@ SmallVector<Value> Attention::loadState(const PartialStates &partial,
     for (Value buffer : partial.buffers)
       state.push_back(
           loadQueryState(program, tile, program.import(buffer), split));
-  // The accumulator may be there though only the log-sum-exp is wanted.
+  // The accumulator may be stored though only the log-sum-exp is wanted.
   if (onlyLse)
     state.truncate(2);
   return state;
@@ -91,7 +91,7 @@ SmallVector<Value> Attention::mergeSplits(const PartialStates &partial,
   return SmallVector<Value>(loop.getResults());
 }
 
-/// In the order of the splits, whichever was done first.
+/// Merges states in the order of the splits, whichever was done first.
 AttendTiles Attention::merge(const PartialStates &partial) {
   IndexMath m = program.math();
   constexpr int64_t together = 4;

@@ -10,14 +10,15 @@ using namespace nsacc::nsa;
 
 namespace {
 
-/// Tiles over the last two dimensions of a tensor; the others stand still.
+/// Tiles over the last two dimensions of a tensor. Other dimensions have one
+/// index.
 class Mapping : public TileSource {
 public:
   Mapping(ProgramBuilder &program, NamedTensorType type,
           nsatile::ScheduleAttr schedule)
       : TileSource(program), type(type), schedule(schedule) {}
 
-  /// Sizes of the tensor's dimensions, in the plan.
+  /// Sets the sizes of the tensor's dimensions, which are values of the plan.
   void setPlace(ArrayRef<Value> planSizes);
   void store(Tile tile, Value buffer);
 
@@ -40,7 +41,8 @@ private:
 
   NamedTensorType type;
   nsatile::ScheduleAttr schedule;
-  /// Where the tile starts in each dimension of the tensor; their sizes.
+  /// Start of the tile in each dimension of the tensor, and the dimensions'
+  /// sizes.
   SmallVector<Value> offsets, sizes;
 };
 
@@ -95,7 +97,8 @@ Tile Mapping::load(Value, Value buffer, NamedTensorType from,
   return {value, access.axes};
 }
 
-/// Elements within the tensor, by the indices of the map's own dimensions.
+/// Demand for elements within the tensor, by the indices of the map's
+/// dimensions.
 Demand Mapping::getElementDemand(MapOp map, const DimSet &dims,
                                  TileMath &math) {
   Demand demand;

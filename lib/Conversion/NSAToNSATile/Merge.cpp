@@ -1,4 +1,4 @@
-//===- Merge.cpp - Attentions over disjoint keys, merged ------------------===//
+//===- Merge.cpp - Merges of attentions over disjoint keys ----------------===//
 
 #include "Evaluator.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -8,7 +8,8 @@ using namespace nsacc;
 using namespace nsacc::nsa;
 
 namespace {
-/// What each branch of a merge adds, up to a factor, and the log-sum-exp.
+/// Each branch's share in a merge, up to a factor, their sum, and the
+/// log-sum-exp.
 struct Shares {
   SmallVector<Tile> shares;
   Tile total;
@@ -36,7 +37,7 @@ static Shares computeShares(TileMath &math, ArrayRef<Normalizer> branches) {
   Tile greatest = branches.front().lse;
   for (const Normalizer &branch : branches.drop_front())
     greatest = math.apply<arith::MaximumFOp>(greatest, branch.lse);
-  // A row that sees nothing anywhere: exp(-inf - 0) = 0 for each branch.
+  // A row that sees nothing in any branch has exp(-inf - 0) = 0 for each.
   Tile zero = realRow(math, 0.0);
   Tile isHidden = math.compare(arith::CmpFPredicate::OEQ, greatest,
                                realRow(math, -kInfinity));

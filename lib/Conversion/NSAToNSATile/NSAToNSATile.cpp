@@ -21,8 +21,8 @@ using namespace nsacc::nsa;
 
 namespace {
 
-/// One kernel: what is shared gets a buffer and a program, the rest is fused
-/// into one program over query tiles.
+/// Converts one kernel. Shared values get buffers and programs. The rest is
+/// fused into programs over query tiles.
 class KernelConverter {
 public:
   KernelConverter(KernelOp kernel, const ShapeLimits &limits,
@@ -34,23 +34,23 @@ public:
   LogicalResult run();
 
 private:
-  /// Results that are shared values themselves are written in place; the
-  /// others remain.
+  /// Binds results that are shared values to their buffers, where they are
+  /// written in place. Returns the others.
   SmallVector<Target> bindResults();
   LogicalResult materialize(Operation *op);
   LogicalResult materializeTensor(Value tensor);
-  /// A buffer for a tensor, which compute() fills.
+  /// Creates a buffer for a tensor, which compute() fills.
   Target createTarget(Value tensor);
-  /// Cuts the call where results of attentions with programs of their own are
-  /// read by tiles of their queries alone.
+  /// Cuts the call where only tiles of the same queries read results of
+  /// attentions with their own programs.
   void cutResults();
-  /// What an op computes that has a program of its own.
+  /// Computes the results of an op with its own program.
   LogicalResult materializeResults(Operation *op);
-  /// Attentions over other query tiles than those of the program that uses
+  /// Computes attentions over other query tiles than the program that uses
   /// them.
   LogicalResult materializeAttentions(ArrayRef<Operation *> ops);
-  /// Computes tensors into their buffers, those of the same query tiles in one
-  /// program.
+  /// Computes tensors into their buffers. Tensors over the same query tiles
+  /// share a program.
   LogicalResult compute(ArrayRef<Target> targets);
   LogicalResult computeTogether(const FoundShape &found,
                                 ArrayRef<Target> targets);
@@ -62,7 +62,7 @@ private:
 
 } // namespace
 
-/// Of pooled keys or blocks for each query.
+/// Whether a tensor has importances of pooled keys or blocks for each query.
 static bool isImportance(Value tensor) {
   auto type = cast<NamedTensorType>(tensor.getType());
   return isa<PooledDimAttr, BlocksDimAttr>(type.getDims().back());
@@ -153,7 +153,7 @@ KernelConverter::materializeAttentions(ArrayRef<Operation *> ops) {
 LogicalResult KernelConverter::materializeTensor(Value tensor) {
   if (plan.isMaterialized(tensor))
     return success();
-  // What it is computed from is looked up before it stands in memory itself.
+  // Its sources are looked up before the tensor stands in memory itself.
   Target target = createTarget(tensor);
   if (failed(compute(target)))
     return failure();
@@ -162,7 +162,7 @@ LogicalResult KernelConverter::materializeTensor(Value tensor) {
 }
 
 Target KernelConverter::createTarget(Value tensor) {
-  // Of all tensors a program reads, importances and merges take log-sum-exps.
+  // Importances and merges are the only readers of log-sum-exps as such.
   auto dividesBy = [&](Operation *user) {
     auto merge = dyn_cast<MergeOp>(user);
     auto importance = dyn_cast<ImportanceOp>(user);
@@ -205,16 +205,16 @@ LogicalResult KernelConverter::materialize(Operation *op) {
   return tiled.addPrograms(plan);
 }
 
-/// Whether the schedule gives the op, whose results are otherwise computed in
-/// the programs of its readers, one of its own.
+/// Whether the schedule gives the op its own program. The op's results are
+/// otherwise computed in the programs of its readers.
 static bool hasOwnProgram(Operation *op) {
   auto tiled = dyn_cast<TileOpInterface>(op);
   return tiled && !tiled.writesResults() && getSchedule(op) &&
          getSchedule(op).getProgram() == nsatile::ProgramUse::Own;
 }
 
-/// Bytes of a token in what an attention leaves in memory: of its output, or of
-/// its log-sum-exps where nobody reads that.
+/// Bytes per token that an attention leaves in memory: of its output, or of its
+/// log-sum-exps if nobody reads the output.
 static int64_t countTokenBytes(PlanBuilder &plan, AttendOp op) {
   bool hasOutput = !op.getOutput().use_empty();
   Value result = hasOutput ? op.getOutput() : op.getLse();
@@ -275,7 +275,7 @@ LogicalResult KernelConverter::run() {
   return success();
 }
 
-/// Whether each op that is tiled says how.
+/// Checks that each tiled op has a schedule with the fields of its tiles.
 static LogicalResult checkSchedules(KernelOp kernel) {
   using schedule::Field;
   StringRef name = nsatile::NSATileDialect::getScheduleAttrName();
@@ -342,7 +342,7 @@ struct ConvertNSAToNSATile
     return error;
   }
 
-  /// Says which blocks would be as many tokens.
+  /// Names larger blocks that have as many tokens.
   std::string adviseBlocks(SelectionType type) {
     int64_t most = mostSelected, block = type.getBlock(), top = type.getTop();
     return llvm::formatv("larger blocks: {0} of {1} tokens are as many as {2} "
@@ -362,7 +362,7 @@ struct ConvertNSAToNSATile
     return error;
   }
 
-  /// Names what has a list that is handed in sorted.
+  /// Names the op or setting because of which a handed-in list is sorted.
   LogicalResult rejectList(Operation *reader, Value selection) {
     auto type = cast<SelectionType>(selection.getType());
     auto attend = dyn_cast<AttendOp>(reader);
@@ -408,8 +408,8 @@ struct ConvertNSAToNSATile
            << "; set method=threshold";
   }
 
-  /// A row's list is held as a whole where it is sorted. One that is handed in
-  /// is sorted for those who walk it.
+  /// Checks the length of lists. A row's list is held as a whole where it is
+  /// sorted. A handed-in list is sorted for ops that walk it.
   LogicalResult checkSelected(Value value) {
     auto type = dyn_cast<SelectionType>(value.getType());
     if (!type || type.getTop() <= mostSelected)
@@ -420,7 +420,8 @@ struct ConvertNSAToNSATile
     return reader ? rejectList(reader, value) : success();
   }
 
-  /// Rows that share a selection are held together.
+  /// Checks windows, selections and lists. Rows that share a selection are held
+  /// together.
   LogicalResult checkLimits(KernelOp kernel) {
     WalkResult result = kernel.walk([&](Operation *op) {
       auto pool = dyn_cast<PoolOp>(op);

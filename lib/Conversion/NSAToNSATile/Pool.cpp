@@ -28,14 +28,15 @@ public:
   static int64_t getWindows(PoolOp op) { return getSchedule(op).getWindows(); }
 
 private:
-  /// Token `offset` of every window, as f32; zeros outside of the sequence.
+  /// Loads token `offset` of every window, as f32; zeros outside of the
+  /// sequence.
   Tile loadTokens(Value offset);
   /// Whether token `offset` of each window exists.
   Tile isInside(Value offset);
   Tile getWeight(Value offset);
-  /// The sum or maximum with token `offset` of every window.
+  /// Adds token `offset` of every window to the sum or maximum.
   Tile add(Tile soFar, Value offset);
-  /// That with tokens `first` to `past` of every window, each with those that
+  /// Adds tokens `first` to `past` of every window, each with the tokens that
   /// are `others` tokens further on.
   Tile addTokens(Tile soFar, Value first, Value past, int64_t step,
                  ArrayRef<int64_t> others);
@@ -48,7 +49,7 @@ private:
   Tile finish(Tile sum);
   /// First token of each window, before `getFirstStart`.
   Tile getWindowStarts();
-  /// Where a tile starts in a sequence of keys, and its limits.
+  /// Place of a tile in a sequence of keys, and its limits.
   struct Access {
     SmallVector<Value> offsets, limits;
     SmallVector<int64_t> dims;
@@ -107,7 +108,8 @@ Tile Pooling::loadTokens(Value offset) {
   Tile tile = {widen(builder, loc, loaded, input), TileAxes::Matrix};
   if (!input.isRagged() || pooled.getFirstStart() == 0)
     return tile;
-  // Packed rows have the row before them where the zeros on the left should be.
+  // In packed rows, the row before stands where the zeros on the left should
+  // be.
   return math.select(isInside(offset), tile,
                      {math.constant(TileAxes::Scalar, 0.0), TileAxes::Scalar});
 }
@@ -141,7 +143,7 @@ Tile Pooling::add(Tile soFar, Value offset) {
   Tile token = loadTokens(offset);
   if (op.getKind() == PoolKind::Weighted)
     token = math.apply<arith::MulFOp>(token, getWeight(offset));
-  // A token that isn't there has no weight, whatever stands in its place.
+  // A token that doesn't exist has no weight, whatever stands in its place.
   bool isMax = op.getKind() == PoolKind::Max;
   bool isCut = op.getKind() == PoolKind::Weighted
                    ? pooled.getTail() != Tail::Drop
@@ -168,15 +170,15 @@ Tile Pooling::addTokens(Tile soFar, Value first, Value past, int64_t step,
   return {loop.getResult(0), TileAxes::Matrix};
 }
 
-/// Neighbours' windows share tokens: those that a step loads for several of
-/// them come from memory once. Where none are shared, a step has more of them.
+/// Adds all tokens. Neighbouring windows share tokens, and a step loads these
+/// from memory once. Where none are shared, a step has more tokens.
 Tile Pooling::addAll(Tile soFar) {
-  // Short windows keep a number of steps that is known.
+  // Short windows keep a constant number of steps.
   constexpr int64_t shortest = 4096, mostShared = 4, unrolled = 4;
   IndexMath m = program.math();
   int64_t len = pooled.getLen(), stride = pooled.getStride();
   if (len > shortest) {
-    // One more has the zeros that a maximum may see.
+    // One more token has the zeros that a maximum may see.
     Value most = m.add(tokens.size, 1);
     return pooled.getFirstStart() == 0
                ? addTokens(soFar, m.constant(0), m.min(m.constant(len), most),
@@ -202,7 +204,7 @@ Tile Pooling::addAll(Tile soFar) {
   return addTokens(soFar, m.constant(inLast), m.constant(stride), 1, others);
 }
 
-/// The mean divides by the tokens that are there, or by the length.
+/// A mean divides by the number of existing tokens, or by the length.
 Tile Pooling::finish(Tile sum) {
   if (op.getKind() != PoolKind::Mean)
     return sum;

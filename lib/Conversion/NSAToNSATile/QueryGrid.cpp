@@ -17,8 +17,9 @@ static bool isRaggedDim(Attribute dim) {
 
 bool RowGrid::isRagged() const { return isRaggedDim(dim); }
 
-/// The first tile of a ragged row that begins at a token. From one row's to the
-/// next one's are no fewer than the row fills, without a sum over rows.
+/// First tile of a ragged row that begins at a token. From one row's first tile
+/// to the next row's, there are at least as many as the row fills. No sum over
+/// rows is needed.
 static Value getTileAt(IndexMath m, Value token, Value row, int64_t tokens,
                        int64_t spare) {
   return m.add(m.floorDiv(token, tokens), m.mul(row, spare));
@@ -32,10 +33,11 @@ static int64_t getWholeTokens(const RowGrid &grid) {
   return grid.tokens * grid.parts;
 }
 
-/// Tiles that a ragged row may have beside those that its tokens fill.
+/// Number of tiles that a ragged row may have beside the tiles that its tokens
+/// fill.
 static int64_t getSpare(const RowGrid &grid) { return grid.before > 0 ? 2 : 1; }
 
-/// Whole ones.
+/// Counts whole tiles.
 Value nsacc::countTiles(PlanBuilder &plan, const RowGrid &grid) {
   IndexMath m = plan.math();
   Value tokens = plan.getSize(grid.dim);
@@ -44,7 +46,8 @@ Value nsacc::countTiles(PlanBuilder &plan, const RowGrid &grid) {
   return getTileAt(m, tokens, grid.rows, getWholeTokens(grid), getSpare(grid));
 }
 
-/// Each row's program writes its number for all of its tiles.
+/// Builds a program for each row, which writes the row's number for all of its
+/// tiles.
 static Value buildRowsOfTiles(PlanBuilder &plan, const RowGrid &grid) {
   constexpr int64_t count = 128; // tiles of a store
   Type i32 = plan.getBuilder().getI32Type();
@@ -170,14 +173,14 @@ RowGrid QueryGrid::getRows(PlanBuilder &plan) const {
                   .tokens = tokens};
   if (whole > 0 && whole % tokens == 0)
     grid.parts = whole / tokens;
-  // Tiles of tokens that share may start before the first one.
+  // Tiles of tokens that share may start before the first token.
   grid.before = shareTokens - 1;
   return grid;
 }
 
 static bool hasParts(const QueryGrid &grid) { return !grid.parts.isNull(); }
 
-/// The place in the slice -> that of all.
+/// Converts a place in the slice to the place in the whole call.
 static void moveToSlice(ProgramBuilder &program, const QueryGrid &grid,
                         QueryPlace &place) {
   IndexMath m = program.math();
@@ -222,8 +225,8 @@ QueryPlace nsacc::getPlace(ProgramBuilder &program, const QueryGrid &grid) {
   return place;
 }
 
-/// Tiles, heads and batch rows of one slice, the last of which may have fewer
-/// tiles.
+/// Launches the tiles, heads and batch rows of one slice. The last slice may
+/// have fewer tiles.
 static void launchInSlice(ProgramBuilder &program, const QueryGrid &grid,
                           Value heads, Value parts) {
   PlanBuilder &plan = program.getPlan();

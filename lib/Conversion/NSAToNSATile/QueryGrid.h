@@ -7,44 +7,46 @@
 
 namespace nsacc {
 
-/// The tiles of a batch row's tokens, `tokens` each: along x, the batch rows
-/// along z. Those of ragged rows stand one row's behind the other's along x, so
-/// that a grid has about as many as there are tokens for.
+/// Tiles of `tokens` tokens of a batch row along x, with batch rows along z.
+/// Ragged rows' tiles stand behind each other along x, so that a grid has about
+/// as many as there are tokens for.
 struct RowGrid {
-  mlir::Attribute dim; ///< of the tokens
-  mlir::Value rows;    ///< of the batch, in the plan
+  mlir::Attribute dim; ///< dimension of the tokens
+  mlir::Value rows;    ///< number of batch rows, in the plan
   int64_t tokens;
-  /// Tiles in one that rows are cut into first.
+  /// Number of tiles in a whole tile. Rows are cut into whole tiles first.
   int64_t parts = 1;
-  /// Places before the first token that may be in a tile, fewer than a tile's.
+  /// Number of places before the first token that may be in a tile, less than a
+  /// tile's.
   int64_t before = 0;
 
   bool isRagged() const;
 };
 
-/// A tile of a row grid: its batch row, and its number among the row's.
+/// A tile of a row grid: its batch row, and its number within the row.
 struct RowTile {
   mlir::Value batchRow, number;
 };
 
-/// The current program's.
+/// The current program's tile.
 RowTile getRowTile(ProgramBuilder &program, const RowGrid &grid);
-/// That with a number among those of all rows, which ragged ones have.
+/// The tile with a number among the tiles of all rows, which are ragged.
 RowTile getRowTile(ProgramBuilder &program, const RowGrid &grid,
                    mlir::Value number);
-/// Of a batch row or, of ragged ones, of all, in the plan.
+/// Number of whole tiles of a batch row or, if ragged, of all rows, in the
+/// plan.
 mlir::Value countTiles(PlanBuilder &plan, const RowGrid &grid);
-/// The number of a batch row's first one: 0 but for ragged rows.
+/// Number of a batch row's first tile; 0 unless rows are ragged.
 mlir::Value getFirstTile(ProgramBuilder &program, const RowGrid &grid,
                          mlir::Value batchRow);
-/// Launches programs for each tile, `y` and, if it isn't null, `z`, which goes
-/// along that axis before the batch rows.
+/// Launches `y` programs for each tile. If `z` isn't null, each batch row has
+/// `z` programs side by side along z.
 void launch(ProgramBuilder &program, const RowGrid &grid, mlir::Value y,
             mlir::Value z = {});
 
-/// Where what programs leave for each tile of `tokens` tokens stands in
-/// buffers, [rows, tiles] or, of ragged rows, [tiles]: those of a slice where
-/// programs are in a loop over `slices` of results.
+/// Sizes of buffers with an element for each tile of `tokens` tokens, and a
+/// tile's indices: [rows, tiles], or [tiles] for ragged rows. If programs are
+/// in a loop over `slices` of results, they are for one slice.
 llvm::SmallVector<mlir::Value> getTileSizes(PlanBuilder &plan,
                                             const QueryShape &shape,
                                             int64_t tokens,
@@ -57,19 +59,19 @@ llvm::SmallVector<mlir::Value> getTileIndices(ProgramBuilder &program,
 struct QueryGrid {
   QueryShape shape;
   int64_t tokens;
-  /// A tile is a part of one of so many tokens; 0: it is whole.
+  /// Tokens of the whole tile that a tile is a part of; 0 if the tile is whole.
   int64_t whole = 0;
-  /// Tokens that belong together by their position are in one tile.
+  /// Number of tokens, neighbours by position, that have to be in one tile.
   int64_t shareTokens = 1;
   /// Key heads of a program.
   int64_t keyHeads = 1;
-  /// Or programs of a key head, each with as many of its query heads.
+  /// Number of programs of a key head. Each has as many of its query heads.
   int64_t headParts = 1;
-  /// How many programs share a tile, side by side along z, a number or a value
-  /// of the plan; null: one.
+  /// Number of programs that share a tile, side by side along z: a number or a
+  /// value of the plan. Null for one.
   mlir::OpFoldResult parts = {};
-  /// The slices of states or results that programs in their loop read or write;
-  /// null: they are in no loop.
+  /// Slices of states or results that programs in their loop read or write.
+  /// Null for programs in no loop.
   StateSlices *stateSlices = nullptr;
 
   RowGrid getRows(PlanBuilder &plan) const;
@@ -77,11 +79,12 @@ struct QueryGrid {
 
 /// The place of the current program.
 QueryPlace getPlace(ProgramBuilder &program, const QueryGrid &grid);
-/// `runs`, in the plan: 0 where a call takes another way; null: 1.
+/// Launches a program. `runs`, in the plan, is 0 where a call takes another
+/// way. Null for 1.
 void launch(ProgramBuilder &program, const QueryGrid &grid,
             mlir::Value runs = {});
 
-/// In the plan.
+/// Number of batch rows, in the plan.
 mlir::Value getNumBatchRows(PlanBuilder &plan, const QueryShape &shape);
 
 } // namespace nsacc

@@ -30,7 +30,7 @@ static Attribute getHeadDim(Value keys) {
   return type.getDims()[type.isRagged() ? 1 : 2];
 }
 
-/// The size of `dim`, which compiled programs need to know.
+/// Returns the size of `dim`, which compiled programs need to know.
 static FailureOr<int64_t> requireSize(PlanBuilder &plan, Operation *op,
                                       Attribute dim) {
   if (std::optional<int64_t> size = plan.getStaticSize(dim))
@@ -42,7 +42,7 @@ static FailureOr<int64_t> requireSize(PlanBuilder &plan, Operation *op,
   return error;
 }
 
-/// A selected block is one tile of keys.
+/// Checks the size of selected blocks.
 static LogicalResult checkSelection(ScoringOpInterface op) {
   constexpr int64_t most = 1024;
   auto attend = dyn_cast<AttendOp>(op.getOperation());
@@ -57,8 +57,8 @@ static LogicalResult checkSelection(ScoringOpInterface op) {
          << "; select several smaller ones";
 }
 
-/// A tile's scores are in registers: what has no room there is told before all
-/// of them are written out.
+/// Checks that a tile's scores fit the registers, before all of them are
+/// written out.
 static LogicalResult checkTile(ScoringOpInterface op, int64_t group,
                                int64_t mostScores) {
   nsatile::ScheduleAttr schedule = getSchedule(op);
@@ -139,7 +139,7 @@ FailureOr<QueryShape> nsacc::getSelectionShape(PlanBuilder &plan, TopKOp op) {
   }
   if (found.shape)
     return *found.shape;
-  // Scores that were handed in: every head selects for itself.
+  // Scores were handed in: every head selects for itself.
   auto type = cast<NamedTensorType>(op.getImportance().getType());
   ArrayRef<Attribute> dims = type.getDims();
   QueryShape shape;
@@ -164,8 +164,8 @@ bool nsacc::looksAtPairs(nsatile::ProgramOp program) {
       .wasInterrupted();
 }
 
-/// Whether all attentions that tensors are computed from, and there are some,
-/// stand in memory as states.
+/// Whether tensors are computed from attentions that all stand in memory as
+/// states.
 static bool onlyMerges(PlanBuilder &plan, ArrayRef<Target> targets) {
   bool merges = false;
   for (const Target &target : targets) {
@@ -186,7 +186,7 @@ static bool onlyMerges(PlanBuilder &plan, ArrayRef<Target> targets) {
 }
 
 /// Whether some attention that tensors are computed from stands in memory as
-/// states of the entries of its lists.
+/// states of list entries.
 static bool readsListedStates(PlanBuilder &plan, ArrayRef<Target> targets) {
   auto isListed = [&](Value value) {
     if (plan.isMaterialized(value))
@@ -202,17 +202,18 @@ static bool readsListedStates(PlanBuilder &plan, ArrayRef<Target> targets) {
   });
 }
 
-/// Programs that share the query heads of a key head where states are merged.
+/// Number of programs that share the query heads of a key head where states are
+/// merged.
 static int64_t countHeadParts(PlanBuilder &plan, ArrayRef<Target> targets,
                               int64_t group, int64_t heads) {
-  // Those of lists stand in memory by whole key heads.
+  // States of list entries stand in memory by whole key heads.
   if (heads == 0 || readsListedStates(plan, targets))
     return 1;
   return group / std::gcd(group, heads);
 }
 
-/// The slices of states or results that tensors are computed from; null where
-/// there are none, or where the program that does can't stand in their loop.
+/// Slices of states or results that tensors are computed from. Null where there
+/// are none, or where the computing program can't stand in their loop.
 static StateSlices *findStateSlices(PlanBuilder &plan, ArrayRef<Target> targets,
                                     int64_t tileTokens) {
   for (const Target &target : targets)
@@ -223,7 +224,8 @@ static StateSlices *findStateSlices(PlanBuilder &plan, ArrayRef<Target> targets,
   return isReady && readsListedStates(plan, targets) ? slices : nullptr;
 }
 
-/// Where other programs need more of a log-sum-exp than f32 holds.
+/// Stores the rest of a log-sum-exp, where other programs need more than f32
+/// holds.
 static LogicalResult storeRest(Evaluator &evaluator, ProgramBuilder &program,
                                const QueryTile &tile, Value tensor) {
   Value buffer = program.getPlan().getRest(tensor);
@@ -239,7 +241,7 @@ static LogicalResult storeRest(Evaluator &evaluator, ProgramBuilder &program,
   return success();
 }
 
-/// A tensor as it stands in memory.
+/// Stores a tensor in its form in memory.
 static LogicalResult storeTarget(Evaluator &evaluator, ProgramBuilder &program,
                                  const QueryTile &tile, const Target &target) {
   FailureOr<Tile> value = evaluator.evaluate(target.tensor);
@@ -270,7 +272,8 @@ FailureOr<nsatile::ProgramOp> nsacc::buildQueryProgram(PlanBuilder &plan,
                                                        bool isExact) {
   const QueryShape &shape = *found.shape;
   nsatile::ScheduleAttr main = getSchedule(found.first), schedule = main;
-  // An exact program's tiles are parts of those whose marks it reads.
+  // An exact program's tiles are parts of the tiles with the marks that it
+  // reads.
   QueryGrid grid = {shape, schedule.getTokens(), schedule.getTokens()};
   bool merges = !isExact && onlyMerges(plan, targets);
   if (isExact)
@@ -300,7 +303,7 @@ FailureOr<nsatile::ProgramOp> nsacc::buildQueryProgram(PlanBuilder &plan,
     if (failed(storeTarget(evaluator, program, tile, target)))
       return failure();
   program.setOps(evaluator.getOps());
-  // What states came of are no products of this program's.
+  // Products behind the states are in other programs.
   if (merges && llvm::all_of(evaluator.getOps(), [](Operation *op) {
         return multipliesIn16Bits(cast<ScoringOpInterface>(op));
       }))

@@ -8,41 +8,42 @@
 
 namespace nsacc {
 
-/// The most that a target compiles.
+/// Greatest sizes that a target compiles.
 struct ShapeLimits {
-  int64_t channels; ///< of a head
-  int64_t group;    ///< query heads of a key head
-  int64_t scores;   ///< of a tile
+  int64_t channels; ///< channels of a head
+  int64_t group;    ///< query heads per key head
+  int64_t scores;   ///< scores of a tile
 };
-/// Checks the shapes of all attentions of the kernel; an error where sizes are
-/// missing, don't go together, or are beyond what the target compiles.
+/// Checks the shapes of all attentions of the kernel. Fails where sizes are
+/// missing, don't go together, or are beyond the target's limits.
 llvm::LogicalResult checkQueryShapes(PlanBuilder &plan,
                                      const ShapeLimits &limits);
-/// Of a tensor's attentions that the plan hasn't materialized.
+/// Shape of the attentions that a tensor is computed from, up to materialized
+/// values.
 FoundShape findQueryShape(PlanBuilder &plan, mlir::Value tensor);
-/// The shape of what a selection's importance is computed from.
+/// Shape of the attentions that a selection's importance is computed from.
 llvm::FailureOr<QueryShape> getSelectionShape(PlanBuilder &plan,
                                               nsa::TopKOp op);
 
-/// Whether scores, and what an attention makes of values, are of 16-bit
-/// operands.
+/// Whether products for scores, and an attention's products with values, have
+/// 16-bit operands.
 bool multipliesIn16Bits(nsa::ScoringOpInterface op);
 
-/// Whether products ask which pairs are visible, as those of a softmax will.
+/// Whether products ask for visible pairs, as a softmax's products will.
 bool looksAtPairs(nsatile::ProgramOp program);
 
-/// Partial states of an attention in key-major order, into buffers that the
-/// plan remembers.
+/// Computes partial states of an attention in key-major order, into buffers
+/// that the plan remembers.
 void buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
                           nsa::AttendOp op);
 
-/// The same of an attention under a selection, block by block: the programs of
-/// a block's tokens leave a state for each entry of a list.
+/// Computes partial states of an attention under a selection, block by block.
+/// The programs of a block's tokens leave a state for each entry of a list.
 void buildInvertedPrograms(PlanBuilder &plan, const QueryShape &shape,
                            nsa::AttendOp op);
 
-/// The same of an attention whose programs have a query tile and a part of its
-/// keys each.
+/// Computes partial states of an attention with programs that have a query tile
+/// and a part of its keys each.
 llvm::LogicalResult
 buildSplitProgram(PlanBuilder &plan, const QueryShape &shape, nsa::AttendOp op);
 
@@ -50,35 +51,37 @@ buildSplitProgram(PlanBuilder &plan, const QueryShape &shape, nsa::AttendOp op);
 struct Target {
   mlir::Value tensor, buffer;
 };
-/// One program that computes tensors over query tiles, fused; the program with
-/// small tiles that looks at each pair where it is the exact one.
+/// Builds one program that computes tensors over query tiles, fused. An exact
+/// program has small tiles and looks at each pair.
 llvm::FailureOr<nsatile::ProgramOp>
 buildQueryProgram(PlanBuilder &plan, const FoundShape &found,
                   llvm::ArrayRef<Target> targets, bool isExact);
-/// An importance, as what it is in memory.
+/// Computes an importance into a buffer.
 llvm::LogicalResult buildImportanceProgram(PlanBuilder &plan,
                                            const FoundShape &found,
                                            mlir::Value tensor,
                                            mlir::Value buffer);
-/// Elementwise code over materialized tensors.
+/// Computes elementwise code over materialized tensors.
 llvm::LogicalResult buildMapProgram(PlanBuilder &plan, mlir::Value tensor,
                                     mlir::Value buffer);
 
-/// The log-sum-exp of attentions into workspace, which then stands for it.
+/// Computes the log-sum-exp of attentions into workspace, and binds it to that.
 llvm::LogicalResult materializeLse(PlanBuilder &plan, const QueryShape &shape,
                                    mlir::Value lse,
                                    nsatile::ScheduleAttr schedule);
 
-/// Pooled keys and values into `buffer`.
+/// Pools keys or values into their buffer.
 llvm::LogicalResult buildPoolProgram(PlanBuilder &plan, nsa::PoolOp op);
 
-/// The blocks of a handed-in selection, in order, into its buffer.
+/// Writes the blocks of a handed-in selection into its buffer, ordered where
+/// needed.
 llvm::LogicalResult buildDeclaredSelectionProgram(PlanBuilder &plan,
                                                   nsa::DeclareSelectionOp op);
-/// The blocks of a union of selections, in order, into its buffer.
+/// Writes the blocks of a union of selections into its buffer, ordered where
+/// needed.
 llvm::LogicalResult buildUnionProgram(PlanBuilder &plan, nsa::UnionOp op);
 
-/// A selection's block indices into its buffer.
+/// Writes a selection's block indices into its buffer.
 llvm::LogicalResult buildTopKProgram(PlanBuilder &plan, const QueryShape &shape,
                                      nsa::TopKOp op);
 

@@ -1,4 +1,4 @@
-//===- QueryTile.cpp - The queries that one program works on --------------===//
+//===- QueryTile.cpp - Queries that one program works on ------------------===//
 
 #include "QueryTile.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -7,7 +7,7 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-/// tensor<TxG> to tensor<R>, tensor<TxGxC> to tensor<RxC>.
+/// Reshapes tensor<TxG> to tensor<R>, or tensor<TxGxC> to tensor<RxC>.
 static Value collapseRows(OpBuilder &builder, Location loc, Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   SmallVector<ReassociationIndices> groups = {{0, 1}};
@@ -57,7 +57,7 @@ QueryTile nsacc::getTileInBuffer(ProgramBuilder &program, const QueryTile &tile,
   return inSlice;
 }
 
-/// A tile but for which tokens it has.
+/// Creates a tile without its tokens.
 static QueryTile createTile(ProgramBuilder &program, const QueryDims &dims,
                             int64_t tokens, int64_t group,
                             const QueryPlace &place) {
@@ -147,7 +147,7 @@ QueryTile nsacc::createListedTile(ProgramBuilder &program,
                                                 builder.getIndexType());
   Tile token = math.apply<arith::DivUIOp>(
       named, {m.constant(listed.top), TileAxes::Scalar});
-  // Rows behind the last one are of no token.
+  // Rows behind the last one have no token.
   Tile exists = math.compare(
       arith::CmpIPredicate::slt,
       {countFrom(program, listed.place.back(), tokens), TileAxes::Row},
@@ -172,18 +172,18 @@ Value nsacc::repeatForHeads(ProgramBuilder &program, const QueryTile &tile,
 
 namespace {
 
-/// Where a tensor's elements of a query tile lie in its buffer.
+/// Place of a query tile's elements of a tensor in its buffer.
 struct Access {
   SmallVector<Value> offsets, limits;
   SmallVector<int64_t> dims, shape;
   bool hasToken = false, hasHead = false, hasChannel = false;
-  /// Null where rows are neighbours, or elements are those of all tokens.
+  /// Null where rows are neighbours, or elements belong to all tokens.
   const ListedTokens *listed = nullptr;
 };
 
 } // namespace
 
-/// The buffer has one more dimension in front.
+/// Adds a dimension in front of the buffer's others.
 static void addPrefix(Access &access, Value prefix) {
   access.offsets.insert(access.offsets.begin(), prefix);
   for (int64_t &dim : access.dims)
@@ -230,7 +230,7 @@ static Access getAccess(ProgramBuilder &program, const QueryTile &tile,
   return access;
 }
 
-/// What has no channels is written by the program of the first ones.
+/// Lets only the program of the first channels store a tensor without channels.
 static void storeOnce(ProgramBuilder &program, const QueryTile &tile,
                       Access &access) {
   if (!tile.slice || access.hasChannel)
@@ -260,7 +260,7 @@ static Value load(ProgramBuilder &program, const Access &access, Value buffer,
   return load;
 }
 
-/// That of a tensor with all dimensions in front of its last one.
+/// Access to a tensor with all dimensions in front of its last one.
 static Access getAccess(ProgramBuilder &program, const QueryTile &tile,
                         NamedTensorType type, int64_t channels) {
   return getAccess(program, tile, getRowDims(type), type.getDims().back(),
@@ -282,7 +282,7 @@ Tile nsacc::loadQueryTile(ProgramBuilder &program, const QueryTile &tile,
   if (!access.hasToken && !access.hasHead)
     return {value, TileAxes::Column};
 
-  // Repeat along the missing one of tokens and heads.
+  // Repeats along the missing dimension, tokens or heads.
   if (!access.hasToken || !access.hasHead) {
     SmallVector<int64_t> shape = {tile.tokens, tile.group};
     if (access.hasChannel)
@@ -306,7 +306,7 @@ Value nsacc::loadQueryMatrix(ProgramBuilder &program, const QueryTile &tile,
   return collapseRows(program.getBuilder(), program.getLoc(), value);
 }
 
-/// The nearest number that i32 holds.
+/// Clamps to the nearest number that i32 holds.
 static Value clampToI32(OpBuilder &builder, Location loc, Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   auto limit = [&](int64_t number) -> Value {
@@ -360,7 +360,7 @@ void nsacc::storeQueryTile(ProgramBuilder &program, const QueryTile &tile,
 // Workspace
 //===----------------------------------------------------------------------===//
 
-/// Where the rows of a state stand; one with channels has `rank` 2.
+/// Access to the rows of a state, which may have channels.
 static Access getStateAccess(ProgramBuilder &program, const QueryTile &tile,
                              Value buffer, Value prefix) {
   auto type = cast<MemRefType>(buffer.getType());
@@ -397,9 +397,9 @@ void nsacc::storeQueryState(ProgramBuilder &program, const QueryTile &tile,
 // States of listed tokens
 //===----------------------------------------------------------------------===//
 
-/// Where rows of a buffer [batch, head, entries, group] or [batch, head,
-/// entries, group, channels] stand, whose entries are counted from `offset`.
-/// Query heads with lists of their own are groups of one.
+/// Access to rows of a buffer [batch, head, entries, group] or [batch, head,
+/// entries, group, channels], with entries counted from `offset`. Query heads
+/// with separate lists are groups of one.
 static Access getEntryAccess(ProgramBuilder &program, const QueryTile &tile,
                              Value buffer, Value offset, Value limit) {
   IndexMath m = program.math();
@@ -512,8 +512,8 @@ static ListColumns getAllEntries(ProgramBuilder &program, Value selection) {
           static_cast<int64_t>(getSelectionType(selection).getTop())};
 }
 
-/// Neighbouring lists, `count` of them; of a selection per query head for each
-/// of the tile's heads.
+/// Loads `count` neighbouring lists. A selection per query head has them for
+/// each of the tile's heads.
 static Value loadLists(ProgramBuilder &program, const QueryTile &tile,
                        Value selection, int64_t count,
                        const ListColumns &entries) {
@@ -544,8 +544,8 @@ static Value loadLists(ProgramBuilder &program, const QueryTile &tile,
              : loaded;
 }
 
-/// The list of each of `tokens`, tokens of the batch row; those behind the last
-/// have any.
+/// Gathers the lists of `tokens`, which are tokens of the batch row. Tokens
+/// behind the last one have any list.
 static Value gatherLists(ProgramBuilder &program, const QueryTile &tile,
                          Value selection, Value tokens,
                          const ListColumns &entries) {
@@ -617,7 +617,7 @@ ListsOfTile nsacc::getListsOfTile(ProgramBuilder &program,
   return lists;
 }
 
-/// Those entries of the lists of the tile's tokens, or of its rows.
+/// Loads these entries of the lists of the tile's tokens, or of its rows.
 static Value loadEntries(ProgramBuilder &program, const QueryTile &tile,
                          Value selection, const ListColumns &entries) {
   SelectionType type = getSelectionType(selection);
@@ -663,7 +663,7 @@ Value nsacc::hasEntry(ProgramBuilder &program, const QueryTile &tile,
 
 namespace {
 
-/// Where neighbouring rows of a tile are.
+/// Place of neighbouring rows in a tile.
 struct RowSlice {
   SmallVector<OpFoldResult> offsets, sizes, strides;
 

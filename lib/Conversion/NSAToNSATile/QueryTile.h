@@ -1,4 +1,4 @@
-//===- QueryTile.h - The queries that one program works on ------*- C++ -*-===//
+//===- QueryTile.h - Queries that one program works on ----------*- C++ -*-===//
 
 #ifndef NSACC_LIB_CONVERSION_NSATONSATILE_QUERYTILE_H
 #define NSACC_LIB_CONVERSION_NSATONSATILE_QUERYTILE_H
@@ -8,46 +8,47 @@
 
 namespace nsacc {
 
-/// Tokens of a tile that a list in memory names: element i of it is a token's
-/// number in the batch row times `top`, plus less than that.
+/// Tokens of a tile that a list in memory names. An element of the list is a
+/// token's number in the batch row times `top`, plus a number below `top`.
 struct ListedTokens {
   mlir::Value entries;
-  /// The indices of the tile's first one, the last of which is below `end`.
+  /// Indices of the tile's first element. The last index is below `end`.
   llvm::SmallVector<mlir::Value> place;
   mlir::Value end;
   int64_t top;
-  /// No token of the tile is before the first one or behind the end.
+  /// No token of the tile is before `firstToken`, or at `endToken` or behind
+  /// it.
   mlir::Value firstToken, endToken;
 };
 
-/// Channels of values, and of what is computed of them, that a program has.
+/// Channels that a program has of values and of their results.
 struct ChannelSlice {
   mlir::Value number, first;
   int64_t count;
 };
 
-/// `tokens` neighbouring query tokens of one batch row, or listed ones, times
-/// the query heads of one key head. Row r is token r / group, head r % group of
+/// `tokens` neighbouring or listed query tokens of one batch row, times the
+/// query heads of one key head. Row r is token r / group and head r % group of
 /// the tile.
 struct QueryTile {
   QueryDims dims;
   int64_t tokens = 1, group = 1;
   mlir::Value batchRow, keyHead;
-  /// The first of the query heads.
+  /// First of the query heads.
   mlir::Value firstHead;
-  /// The tile's number among those of its batch row.
+  /// The tile's number within its batch row.
   mlir::Value number;
   /// Index of the first token in its batch row, and the row's length.
   mlir::Value firstToken, numTokens;
   std::optional<ListedTokens> listed;
-  /// Those of states, one of which the tile is in; null where there are none.
+  /// Slices of states, if the tile is in one; else null.
   const StateSlices *stateSlices = nullptr;
   /// The tile's number and its first token in the slice; null where tokens
   /// aren't cut.
   mlir::Value numberInSlice = {}, tokenOfSlice = {};
-  /// None: all.
+  /// None for all channels.
   std::optional<ChannelSlice> slice;
-  /// Where the batch row starts in packed tensors; 0 for dense ones.
+  /// Start of the batch row in packed tensors; 0 for dense ones.
   mlir::Value rowStart;
   /// For each row of the tile: token index in the batch row, query head.
   mlir::Value tokenOfRow, headOfRow;
@@ -55,24 +56,24 @@ struct QueryTile {
   int64_t getRows() const { return tokens * group; }
 };
 
-/// Into how many slices a schedule cuts the channels of a tensor; 1 for those
-/// without channels.
+/// Number of slices into which a schedule cuts the channels of a tensor; 1 for
+/// tensors without channels.
 int64_t countSlices(PlanBuilder &plan, mlir::Value tensor,
                     nsatile::ScheduleAttr schedule);
 ChannelSlice getSlice(ProgramBuilder &program, mlir::Value number,
                       nsatile::ScheduleAttr schedule);
 
-/// Where the queries of a tile stand.
+/// Place of a tile's queries.
 struct QueryPlace {
   mlir::Value tokenTile, keyHead, batchRow;
-  /// The first token of tile 0, which may lie before the row's; null: 0.
+  /// First token of tile 0, which may lie before the row's first; null for 0.
   mlir::Value origin = {};
-  /// Of programs that share a tile; null without any.
+  /// Number of the program among programs that share a tile; null without any.
   mlir::Value part = {};
-  /// The first query head; null: that of the key head.
+  /// First query head; null for the key head's first one.
   mlir::Value firstHead = {};
-  /// The program runs in their loop, on this tile of the slice's tokens, if
-  /// these are cut.
+  /// Slices, if the program runs in their loop. It then works on tile
+  /// `tileOfSlice` of the slice's tokens, if these are cut.
   const StateSlices *stateSlices = nullptr;
   mlir::Value tileOfSlice = {};
 };
@@ -82,36 +83,38 @@ QueryTile createQueryTile(ProgramBuilder &program, const QueryDims &dims,
                           int64_t tokens, int64_t group,
                           const QueryPlace &place);
 
-/// The tile of `tokens` listed tokens at a place, whose number is that of the
-/// tile among all of a list.
+/// The tile of `tokens` listed tokens at a place. Its number counts all tiles
+/// of a list.
 QueryTile createListedTile(ProgramBuilder &program, const QueryDims &dims,
                            int64_t tokens, int64_t group,
                            const QueryPlace &place, ListedTokens listed);
 
-/// The same tokens with one row each, for tensors with a row for each key head.
+/// Tile of the same tokens with one row each, for tensors with a row for each
+/// key head.
 QueryTile getKeyHeadTile(ProgramBuilder &program, const QueryTile &tile,
                          mlir::Attribute keyHeadDim);
 
-/// The tile as it stands in the buffer of a tensor that the plan has
-/// materialized: one of a slice's tokens where the buffer has those of a slice.
+/// The tile in the buffer of a tensor that the plan has materialized. Its
+/// tokens count within the slice where the buffer has a slice's tokens.
 QueryTile getTileInBuffer(ProgramBuilder &program, const QueryTile &tile,
                           mlir::Value tensor);
 
-/// tensor<T x …> to tensor<R x …>: every query head has its token's value.
+/// Repeats tensor<T x …> to tensor<R x …>: every query head has its token's
+/// value.
 mlir::Value repeatForHeads(ProgramBuilder &program, const QueryTile &tile,
                            mlir::Value tokens);
 
-/// The elements of a tensor that belong to the tile, as computed with (f32,
-/// index or i1). It has the dimensions `dims` of [batch, tokens, heads,
-/// channels]. `buffer` stands in the program.
+/// Loads the tile's elements of a tensor, in types for computing (f32, index or
+/// i1). The tensor has the dimensions `dims` of [batch, tokens, heads,
+/// channels]. `buffer` is a value of the program.
 Tile loadQueryTile(ProgramBuilder &program, const QueryTile &tile,
                    nsa::NamedTensorType type, const nsa::DimSet &dims,
                    mlir::Value buffer, TileMath &math);
-/// The same as stored, for tensors with batch, token, head and channels.
+/// Loads rows as stored, of a tensor with batch, token, head and channels.
 mlir::Value loadQueryMatrix(ProgramBuilder &program, const QueryTile &tile,
                             mlir::Value tensor, int64_t channels);
 
-/// What code computed to elements in memory.
+/// Converts computed values to elements in memory.
 mlir::Value narrow(mlir::OpBuilder &builder, mlir::Location loc,
                    mlir::Value value, mlir::Type elementType);
 /// Stores a tile of a tensor of type `type`, converted to its element type.
@@ -119,41 +122,43 @@ void storeQueryTile(ProgramBuilder &program, const QueryTile &tile, Tile value,
                     nsa::NamedTensorType type, mlir::Value buffer,
                     TileMath &math);
 
-/// Rows of f32 in a workspace buffer [prefix, batch, token, head] or [prefix,
-/// batch, token, head, channels].
+/// Loads or stores rows of f32 in a workspace buffer [prefix, batch, token,
+/// head] or [prefix, batch, token, head, channels].
 mlir::Value loadQueryState(ProgramBuilder &program, const QueryTile &tile,
                            mlir::Value buffer, mlir::Value prefix);
 void storeQueryState(ProgramBuilder &program, const QueryTile &tile,
                      mlir::Value rows, mlir::Value buffer, mlir::Value prefix);
 
-/// The same of listed tokens, whose rows stand where the list says, in a buffer
+/// Stores rows of listed tokens at the places that the list names, in a buffer
 /// [batch, head, tokens x top, group] or [batch, head, tokens x top, group,
 /// channels].
 void storeListedState(ProgramBuilder &program, const QueryTile &tile,
                       mlir::Value rows, mlir::Value buffer);
-/// What stands there of neighbouring tokens and one of their `top` entries.
+/// Loads rows of neighbouring tokens for one of their `top` entries, from such
+/// a buffer.
 mlir::Value loadListedState(ProgramBuilder &program, const QueryTile &tile,
                             mlir::Value buffer, mlir::Value entry, int64_t top);
 
-/// The block indices of the tile's tokens, or of its rows for a selection per
-/// query head: tensor<U x top x i32>. Tokens beyond the end have none (-1).
+/// Loads the block indices of the tile's tokens, or of its rows for a selection
+/// per query head: tensor<U x top x i32>. Tokens beyond the end have none (-1).
 mlir::Value loadSelection(ProgramBuilder &program, const QueryTile &tile,
                           mlir::Value selection);
 /// Whether rows of the tile have an entry number `entry` of their lists,
 /// tensor<R x i1>.
 mlir::Value hasEntry(ProgramBuilder &program, const QueryTile &tile,
                      mlir::Value selection, mlir::Value entry);
-/// Where the list of a token of the tile stands in the selection's buffer,
-/// along the dimension of tokens.
+/// Place of a token's list in the selection's buffer, along the dimension of
+/// tokens.
 mlir::Value getListOfToken(ProgramBuilder &program, const QueryTile &tile,
                            mlir::Value selection, mlir::Value token);
 
-/// Along the dimension of heads, of a selection for each key head or for all.
+/// Place of a list along the dimension of heads, of a selection for each key
+/// head or for all.
 mlir::Value getListHead(ProgramBuilder &program, const QueryTile &tile,
                         mlir::Value selection);
 
-/// Where the lists of a tile's rows (TileLists) stand in the selection's
-/// buffer, as nsatile.unite has it.
+/// Place of the lists of a tile's rows (TileLists) in the selection's buffer,
+/// as nsatile.unite has it.
 struct ListsOfTile {
   llvm::SmallVector<mlir::Value> offsets;
   int64_t along, heads;
@@ -162,7 +167,7 @@ struct ListsOfTile {
 ListsOfTile getListsOfTile(ProgramBuilder &program, const QueryTile &tile,
                            mlir::Value selection);
 
-/// tensor<A x B> or tensor<B> to tensor<1 x AB>.
+/// Reshapes tensor<A x B> or tensor<B> to tensor<1 x AB>.
 mlir::Value toOneRow(mlir::OpBuilder &builder, mlir::Location loc,
                      mlir::Value value);
 /// Rows [first, first + count) of a tile of rows or of rows and columns.

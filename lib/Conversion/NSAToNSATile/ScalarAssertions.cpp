@@ -1,4 +1,4 @@
-//===- ScalarAssertions.cpp - Scalar code that has no value somewhere -----===//
+//===- ScalarAssertions.cpp - Assertions of scalar code -------------------===//
 
 #include "NSA/IR/NSANames.h"
 #include "ScalarTiler.h"
@@ -37,8 +37,8 @@ private:
   /// A tile of booleans; a null value is true everywhere.
   using Condition = Tile;
   Condition getNeed(Operation *op);
-  /// Where a use needs its operand, if its own result is needed: `and`, `or`
-  /// and `select` don't look at operands that can't change it.
+  /// Condition under which a use needs its operand, if its result is needed:
+  /// `and`, `or` and `select` ignore operands that can't change the result.
   Condition getGuard(OpOperand &use);
   Condition both(Condition lhs, Condition rhs);
   Tile negate(Tile condition);
@@ -68,7 +68,7 @@ private:
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Which elements need a value
+// Elements that need a value
 //===----------------------------------------------------------------------===//
 
 Tile ScalarAssertions::negate(Tile condition) {
@@ -113,15 +113,15 @@ ScalarAssertions::Condition ScalarAssertions::getNeed(Operation *op) {
       need = *any;
     any = need;
   }
-  // What no result depends on isn't needed.
+  // Values without influence on a result aren't needed.
   return needs[op] = any.value_or(math.integer(builder.getI1Type(), 0));
 }
 
 //===----------------------------------------------------------------------===//
-// What is told
+// Messages
 //===----------------------------------------------------------------------===//
 
-/// Values 0, 1, … of the text become first, first + 1, …
+/// Renumbers values 0, 1, … of the text to first, first + 1, …
 std::string ScalarAssertions::placeValues(std::string text, unsigned first) {
   std::string placed;
   StringRef rest = text;
@@ -138,7 +138,7 @@ std::string ScalarAssertions::placeValues(std::string text, unsigned first) {
   }
 }
 
-/// In the order of the values that every assertion starts with.
+/// Uses the order of the values that every assertion starts with.
 std::string ScalarAssertions::describePosition() {
   if (demand.clause.empty()) {
     std::string text = " for element [";
@@ -158,7 +158,8 @@ void ScalarAssertions::addAssertion(Operation *op, Tile condition,
                                     const std::string &text,
                                     ArrayRef<Tile> values) {
   Condition need = getNeed(op);
-  // One comparison for all elements, which hardly ever fails.
+  // A scalar condition is one comparison for all elements. It hardly ever
+  // fails.
   OpBuilder::InsertionGuard guard(builder);
   if (condition.axes == TileAxes::Scalar && need.value &&
       need.axes != TileAxes::Scalar) {
@@ -195,7 +196,7 @@ void ScalarAssertions::addAssertion(Operation *op, Tile condition,
 
   SmallVector<Value> operands;
   for (Tile value : all) {
-    // Elementwise code with a value for each row: the first channel.
+    // Elementwise code with a value for each row reports the first channel.
     if (value.axes == TileAxes::Column && !hasColumns)
       value = number(0);
     operands.push_back(value.axes == TileAxes::Scalar
@@ -260,7 +261,8 @@ void ScalarAssertions::check(Operation *op) {
   auto type = cast<NamedTensorType>(read.getTable().getType());
   auto table = cast<BlockArgument>(read.getTable());
   auto kernel = cast<KernelOp>(table.getOwner()->getParentOp());
-  // The first index in the program's order is the one that is told.
+  // Indices are checked in the source's order, since the first failure is
+  // reported.
   for (int64_t index : kernel.getArgumentOrder(table.getArgNumber()))
     if (getIndexNeed(read.getIndices()[index], type.getDims()[index],
                      demand.places) != AssertionNeed::Never)

@@ -132,9 +132,9 @@ Tile TileMath::applyLike(Operation *op, ArrayRef<Tile> operands,
 
 namespace {
 
-/// Sizes on targets whose indices have 32 bits are below 2^kSizeBits; such
-/// targets may compare indices by their difference, which leaves room for that
-/// of two positions and of a smaller constant.
+/// Sizes on targets with indices of 32 bits are below 2^kSizeBits. Such targets
+/// may compare indices by their difference, so there is room for the difference
+/// of two positions and a smaller constant.
 constexpr unsigned kSizeBits = 29, kIndexBits = 32;
 constexpr int64_t kSizeLimit = int64_t{1} << kSizeBits;
 constexpr int64_t kConstantLimit = int64_t{1} << 24;
@@ -199,15 +199,15 @@ private:
            size.getSExtValue() % context.keys.size == 0;
   }
 
-  /// The type that holds an integer of scalar code, which has 64 bits.
+  /// Type for an integer of scalar code, which has 64 bits.
   Type getTypeFor(Value value) {
     bool isIndex = value.getType().isIndex() &&
                    (ranges.fits(value, kIndexBits) || isPartOfModulo(value));
     return isIndex ? Type(builder.getIndexType()) : builder.getI64Type();
   }
 
-  /// What `x floordiv c * c` loses when it wraps around, an x mod c of indices
-  /// gets back.
+  /// Whether the value is `x floordiv c * c` in an x mod c of indices. If it
+  /// wraps around, the difference wraps back.
   bool isPartOfModulo(Value value) {
     return llvm::all_of(value.getUsers(), [&](Operation *user) {
       return getModuloProduct(user) == value &&
@@ -231,7 +231,7 @@ private:
     return math.integer(builder.getI64Type(), value.getSExtValue());
   }
 
-  /// An op on integers. It is one on i64 where they may not fit an index.
+  /// Applies an op on integers, as i64 where they may not fit an index.
   Tile visitIntegers(Operation *op, SmallVector<Tile> operands) {
     if (auto compare = dyn_cast<arith::CmpIOp>(op)) {
       if (std::optional<Tile> isWithin = visitDistance(
@@ -258,7 +258,7 @@ private:
     return hasIndex ? math.castInteger(value, getTypeFor(result)) : value;
   }
 
-  /// x, where the value is |x|, as the front end writes it; else null.
+  /// x if the value is |x| as the front end writes it; else null.
   static Value findSigned(Value value) {
     auto isNegated = [](Value other, Value x) {
       auto negated = other.getDefiningOp<arith::SubIOp>();
@@ -274,8 +274,9 @@ private:
     return isNegated(lhs, rhs) ? rhs : Value();
   }
 
-  /// |x| <= c is -c <= x <= c, and |x| > c is x < -c or x > c: a pair has fewer
-  /// values than with -x and the greater one. Nothing for other comparisons.
+  /// Turns |x| <= c into -c <= x <= c, and |x| > c into x < -c or x > c. A pair
+  /// then has fewer values than with -x and a maximum. None for other
+  /// comparisons.
   std::optional<Tile> visitDistance(arith::CmpIPredicate predicate, Value lhs,
                                     Value rhs) {
     Value signedLhs = findSigned(lhs), signedRhs = findSigned(rhs);
@@ -302,7 +303,7 @@ private:
                                      : math.apply<arith::OrIOp>(first, second);
   }
 
-  /// A comparison is one of indices if their difference fits one.
+  /// Compares indices if their difference fits an index.
   Tile visitComparison(arith::CmpIOp op, Tile lhs, Tile rhs) {
     arith::CmpIPredicate predicate = op.getPredicate();
     bool areIndices = !isWide(lhs) && !isWide(rhs);
@@ -323,7 +324,7 @@ private:
                         math.castInteger(rhs, type));
   }
 
-  /// The value of a constant of fp64, or of such a constant in f32.
+  /// Value of a constant of fp64, or of such a constant in f32.
   static FloatAttr getExactConstant(Operation *op) {
     FloatAttr value;
     if (auto rounded = dyn_cast<arith::TruncFOp>(op))
@@ -337,7 +338,7 @@ private:
     return tile.axes == TileAxes::Scalar || tile.axes == TileAxes::Row;
   }
 
-  /// What is beyond all sizes is so for whatever size.
+  /// Clamps to a limit of sizes. Values beyond it compare alike with any size.
   Tile cutAtSizes(Tile tile) {
     Type type = getElementTypeOrSelf(tile.value.getType());
     tile = math.apply<arith::MaxSIOp>(tile, math.integer(type, -kSizeLimit));
@@ -345,8 +346,8 @@ private:
     return math.castInteger(tile, builder.getIndexType());
   }
 
-  /// Processors fault at x / 0 and least / -1, also where nobody needs the
-  /// quotient. The latter wraps around.
+  /// Avoids x / 0 and least / -1, at which processors fault, even where the
+  /// quotient isn't needed. least / -1 wraps around.
   Tile visitDivision(Operation *op, Tile lhs, Tile rhs, Type type) {
     APInt known;
     if (matchPattern(op->getOperand(1), m_ConstantInt(&known)) &&
@@ -366,7 +367,7 @@ private:
                        quotient);
   }
 
-  /// To the nearest number that there is; 0 for NaN.
+  /// Truncates to the nearest number that the type has; 0 for NaN.
   Tile visitTruncation(Operation *op, Tile real) {
     using Limits = std::numeric_limits<int64_t>;
     Type type = op->getResult(0).getType();
@@ -386,7 +387,7 @@ private:
                        math.integer(type, Limits::min()), result);
   }
 
-  /// The length of the batch row for a ragged dimension.
+  /// Size of a dimension; the length of the batch row for a ragged one.
   Value visitDim(DimOp op) {
     NamedDimAttr dim = context.program.getPlan().getNamedDim(op.getDim());
     return dim.getRagged() ? context.program.getRow(dim, context.batchRow).size
@@ -399,7 +400,7 @@ private:
     SmallVector<Tile> indices;
     for (auto [dim, operand] :
          llvm::zip_equal(type.getDims(), op.getIndices())) {
-      // An index that is none is cut, which is as good as any.
+      // An index out of range is cut, which is as good as any.
       Tile index =
           math.castInteger(tiles.lookup(operand), builder.getIndexType());
       auto named = dyn_cast<NamedDimAttr>(dim);
@@ -431,7 +432,7 @@ private:
   const ScalarContext &context;
   nsa::IntegerRanges ranges{kSizeBits};
   TileMap tiles;
-  /// The argument whose values are keys of one block; null where there is none.
+  /// Argument with keys of one block; null where there is none.
   Value key;
 };
 

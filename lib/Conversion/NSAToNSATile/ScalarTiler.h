@@ -11,8 +11,8 @@ namespace nsacc {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// The axes of a tile that a value varies along: rows are queries, columns keys
-/// or channels.
+/// Axes along which a tile's value varies: rows are queries, columns keys or
+/// channels.
 enum class TileAxes { Scalar, Row, Column, Matrix };
 
 /// The fewest axes that include both.
@@ -48,7 +48,7 @@ public:
   /// A scalar of an integer or index type.
   Tile integer(mlir::Type type, int64_t value);
 
-  /// `OpTy` over tiles brought to their join.
+  /// Applies `OpTy` to tiles brought to their join.
   template <typename OpTy> Tile apply(Tile lhs, Tile rhs) {
     TileAxes axes = join(lhs.axes, rhs.axes);
     return {OpTy::create(builder, loc, broadcastTo(lhs, axes),
@@ -58,17 +58,17 @@ public:
   Tile compare(mlir::arith::CmpIPredicate predicate, Tile lhs, Tile rhs);
   Tile compare(mlir::arith::CmpFPredicate predicate, Tile lhs, Tile rhs);
   Tile select(Tile condition, Tile yes, Tile no);
-  /// A conversion of all elements.
+  /// Converts all elements.
   template <typename OpTy> Tile convert(Tile tile, mlir::Type elementType) {
     return {
         OpTy::create(builder, loc, getType(tile.axes, elementType), tile.value),
         tile.axes};
   }
 
-  /// The same integers, as ones of another type.
+  /// Casts integers to another type, with the same values.
   Tile castInteger(Tile tile, mlir::Type elementType);
 
-  /// The same scalar op over tiles: `op` with its operands replaced, and a
+  /// Applies a scalar op to tiles: `op` with its operands replaced, and a
   /// result of `elementType`.
   Tile applyLike(mlir::Operation *op, llvm::ArrayRef<Tile> operands,
                  mlir::Type elementType);
@@ -79,45 +79,46 @@ private:
   int64_t rows, columns;
 };
 
-/// A tile of elements of a tensor of type `type`, from what stands in memory to
-/// what scalar code computes with: reals are f32, integers of 64 bits i64, and
+/// Converts a tile of a tensor of type `type` from its form in memory to types
+/// that scalar code computes with: reals are f32, integers of 64 bits i64, and
 /// all other integers indices.
 mlir::Value widen(mlir::OpBuilder &builder, mlir::Location loc,
                   mlir::Value value, nsa::NamedTensorType type);
 
-/// Which elements need the value of scalar code, and what to call them in the
-/// error of a run where they have none.
+/// Elements that need the value of scalar code, and their names in the error of
+/// a run where they have none.
 struct Demand {
   nsa::ScalarPlaces places;
-  /// Elements whose value is needed; a null value: all.
+  /// Elements that need the value; a null value for all.
   Tile active;
   /// "where", "score", …; empty for elementwise code.
   llvm::StringRef clause;
-  /// Errors are told in the order of the kernel's ops, of rows, of clauses, and
-  /// of keys.
+  /// Errors are reported in the order of the kernel's ops, of rows, of clauses,
+  /// and of keys.
   int64_t op = 0, rank = 0;
-  /// (b, h, t, i), (b) for `scale`; of elementwise code the element's indices.
+  /// (b, h, t, i), or (b) for `scale`, or the element's indices for elementwise
+  /// code.
   llvm::SmallVector<Tile> positions;
   /// Keys, if there are any, and the first of them.
   Tile key;
   mlir::Value firstKey;
 };
 
-/// Keys that are all of one block, one of every `size` keys from key 0 on; 0:
-/// nothing is known.
+/// Keys that are all in one block, with a block of `size` keys from key 0 on. 0
+/// if nothing is known.
 struct KeysOfBlock {
   mlir::Value first;
   int64_t size = 0;
 };
 
-/// Where scalar code runs: what its tables and sizes mean.
+/// Context of scalar code: the meaning of its tables and sizes.
 struct ScalarContext {
   ProgramBuilder &program;
   /// The current batch row, for ragged tables and sizes.
   mlir::Value batchRow;
   /// Null where the code has a value everywhere.
   const Demand *demand = nullptr;
-  /// The last argument of code of pairs.
+  /// Keys in the last argument of code of pairs.
   KeysOfBlock keys = {};
 };
 
@@ -128,19 +129,20 @@ inline bool needsAssertion(mlir::Region &region,
                            const nsa::ScalarPlaces &places) {
   return getAssertionNeed(region, places) != nsa::AssertionNeed::Never;
 }
-/// The position of an op among those of its kernel.
+/// Position of an op in its kernel.
 int64_t getOpNumber(mlir::Operation *op);
 
-/// The tiles of values of a region of scalar code.
+/// Tiles of the values in a region of scalar code.
 using TileMap = llvm::DenseMap<mlir::Value, Tile>;
-/// Requires what the code of a region needs to have a value.
+/// Asserts that the code of a region has a value where it is needed.
 void addScalarAssertions(mlir::Region &region, const TileMap &tiles,
                          TileMath &math, const ScalarContext &context);
 
 /// Runs a region of scalar code over tiles. Integers that may not fit the 32
-/// bits that an index has on some targets are i64. What depends on rows alone
-/// is computed once a row, what depends on neither once a tile. Table reads and
-/// divisions without a value give any, and end the run if it is needed.
+/// bits that an index has on some targets are i64. Values that depend on rows
+/// alone are computed once a row, and values that depend on neither rows nor
+/// columns once a tile. Table reads and divisions without a value give any, and
+/// end the run if it is needed.
 Tile tileRegion(mlir::Region &region, llvm::ArrayRef<Tile> arguments,
                 TileMath &math, const ScalarContext &context);
 

@@ -30,7 +30,7 @@ ProgramBuilder::Row nsacc::getKeyRow(ProgramBuilder &program, Value keys,
   return program.getRow(getSequenceDim(keys), batchRow);
 }
 
-/// What `nsa-report-masks` says, for those who listen to remarks.
+/// Emits the text of `nsa-report-masks` as a remark.
 static void reportMask(ScoringOpInterface op, const MaskInfo &mask) {
   auto kernel = op->getParentOfType<KernelOp>();
   auto options = remark::RemarkOpts::name("MaskBounds")
@@ -69,7 +69,7 @@ Scorer::Scorer(ProgramBuilder &program, const QueryTile &tile,
   }
 }
 
-/// No entry but these is a key: code of others may have no value.
+/// Leaves out all other entries: code for them may have no value.
 void Scorer::leaveOut(const NeededEntries &needed, Value numTokens) {
   IndexMath m = program.math();
   Value zero = m.constant(0), end = zero;
@@ -105,7 +105,7 @@ QueryRows Scorer::getAllRows() {
   if (hasMixedTypes())
     query = widen(program.getBuilder(), program.getLoc(), query, type);
   Value first = tile.firstToken, exist;
-  // A list's tokens aren't neighbours, so that positions say nothing of rows.
+  // A list's tokens aren't neighbours, so positions don't bound rows.
   if (schedule.getWarps() > 0 && !tile.listed) {
     // A warpgroup's share of the last tile's rows may lie beyond their end.
     auto range = nsatile::RowRangeOp::create(
@@ -212,11 +212,11 @@ SmallVector<Tile> Scorer::getPairArguments(const QueryRows &rows, Tile keys) {
   return arguments;
 }
 
-/// True when a pair's code reads a table at a place that hangs on the key.
+/// Whether a pair's code reads a table at a place that depends on the key.
 static bool readsAtKeys(Region &region) {
   if (region.empty())
     return false;
-  // Code stands in the order of its uses.
+  // Ops stand in front of their uses.
   llvm::SmallDenseSet<Value> ofKeys = {region.getArguments().back()};
   for (Operation &user : region.front()) {
     if (llvm::none_of(user.getOperands(),
@@ -229,9 +229,10 @@ static bool readsAtKeys(Region &region) {
   return false;
 }
 
-/// True where the mask lets rows that exist, whose positions are those of keys,
-/// see no later key. Rows that don't exist may see what they like, but tables
-/// have no elements there. Positions say nothing of the number of pooled keys.
+/// Whether the mask hides keys beyond the end from rows that exist, if
+/// positions of rows count keys. Rows that don't exist may see any key, but
+/// tables have no elements there. Positions say nothing about the number of
+/// pooled keys.
 bool Scorer::hidesKeysBeyondEnd() {
   if (isa<PooledDimAttr>(getSequenceDim(op.getKey())))
     return false;
@@ -322,14 +323,14 @@ VisibleScores Scorer::scoreVisible(const QueryRows &rows, const KeyTile &tile,
   Location loc = program.getLoc();
   TileMath math(builder, loc, rows.count, tile.count);
   Tile products = multiply(rows, tile, rawScale), scores = products;
-  // Code that may have no value asks which pairs need one.
+  // Code that may have no value asks for the pairs that need one.
   bool asksVisible = !op.getScore().empty() &&
                      needsAssertion(op.getScore(), getPlaces(Clause::Score));
   if (!asksVisible)
     scores = changeScores(rows, tile, products, Tile());
 
-  // Rows that don't look at the tile are hidden behind all else, where a
-  // softmax can leave them out.
+  // Rows that don't look at the tile are hidden last, where a softmax can leave
+  // them out.
   bool hidesRows = tile.rows && !counts && !asksVisible;
   Tile least = {math.constant(TileAxes::Scalar, -kInfinity), TileAxes::Scalar};
   auto hide = [&](bool isFull) -> SmallVector<Value> {
@@ -384,8 +385,8 @@ Tile Scorer::evaluateMask(const QueryRows &rows, const KeyTile &tile,
   if (getAssertionNeed(op.getMask(), getPlaces(Clause::Mask)) !=
       AssertionNeed::AtNegativePositions)
     return evaluate();
-  // Tables are read at i, which is hardly ever negative: what is required
-  // stands apart, so that it costs one comparison.
+  // Tables are read at i, which is hardly ever negative. The assertions stand
+  // apart, so that they cost one comparison.
   IndexMath m = program.math();
   scf::IfOp::create(program.getBuilder(), program.getLoc(),
                     m.less(shift, m.constant(0)),
@@ -405,7 +406,7 @@ Value Scorer::weigh(const QueryRows &rows, Value scores, const KeyTile &tile) {
   arguments.append(getPairArguments(rows, keys));
   std::optional<Demand> demand;
   if (needsAssertion(op.getWeight(), getPlaces(Clause::Weight))) {
-    // Scores of pairs that aren't visible are -inf.
+    // Pairs that aren't visible have scores of -inf.
     Tile least = {math.constant(TileAxes::Scalar, -kInfinity),
                   TileAxes::Scalar};
     Tile takesPart = math.compare(arith::CmpFPredicate::UNE,

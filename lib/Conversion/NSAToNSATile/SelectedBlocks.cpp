@@ -41,14 +41,14 @@ KeyTiling Attention::getBlockTiling() {
   return KeyTiling::ofBlocks(getSelectionType().getBlock(), schedule.getKeys());
 }
 
-/// Counts pieces of a block that have the same keys whatever program's tiles
-/// they are cut into: one where pieces of so many keys don't fill it.
+/// Counts pieces of a block that have the same keys whatever tiles a program
+/// has. 1 where pieces of `keys` keys don't fill the block.
 int64_t Attention::getPieces(int64_t keys) {
   int64_t block = getSelectionType().getBlock();
   return block % keys == 0 ? block / keys : 1;
 }
 
-/// Unit by unit: each walks its blocks.
+/// Goes unit by unit: each walks its blocks.
 SmallVector<Value> Attention::foldSelected(const QueryRows &rows) {
   IndexMath m = program.math();
   int64_t count = getUnitRows();
@@ -83,9 +83,9 @@ SmallVector<Value> Attention::foldSelected(const QueryRows &rows) {
   });
 }
 
-/// Block by block: the units that selected it share its keys and values, which
-/// come from far away otherwise, once for each of them. Each unit meets its
-/// blocks in the same order as when it walks them alone.
+/// Goes block by block: the units that selected a block share its keys and
+/// values, which otherwise come from far away once for each unit. Each unit
+/// meets its blocks in the same order as when it walks them alone.
 SmallVector<Value> Attention::foldBlocks(const QueryRows &rows) {
   IndexMath m = program.math();
   int64_t count = getUnitRows();
@@ -147,7 +147,7 @@ Attention::when(Value condition, ValueRange state,
   return SmallVector<Value>(branch.getResults());
 }
 
-/// Some units at a time, as few queries leave most of a tile empty.
+/// Compares some units at a time, since few queries leave most of a tile empty.
 Value Attention::getSelectingUnits(Value selection, Value block) {
   constexpr int64_t together = 4;
   int64_t units = cast<RankedTensorType>(selection.getType()).getDimSize(0);
@@ -203,10 +203,10 @@ Value Attention::isSet(Value selecting) {
 
 namespace {
 
-/// Which rows of a tile the words of an entry name.
+/// Rows of a tile that the words of an entry name.
 class MemberRows {
 public:
-  /// So many rows have one list.
+  /// `listRows` rows have one list.
   MemberRows(OpBuilder &builder, Location loc, int64_t rows, int64_t listRows)
       : math(builder, loc, rows, /*columns=*/1) {
     auto type = cast<RankedTensorType>(
@@ -247,7 +247,8 @@ private:
 } // namespace
 
 /// All rows of the tile walk every block that one of them selected. A row that
-/// didn't select it sees none of its keys; rows of a single list selected all.
+/// didn't select a block sees none of its keys. With a single list, all rows
+/// selected all.
 SmallVector<Value> Attention::foldUnion(const QueryRows &rows,
                                         const UnionLists &lists) {
   IndexMath m = program.math();
@@ -265,7 +266,7 @@ SmallVector<Value> Attention::foldUnion(const QueryRows &rows,
   count = m.mul(count, tiling.parts);
   Value start;
   if (part) {
-    // Parts of a list begin with a tile that all programs over it have.
+    // Parts of a list begin with a tile that all programs over the list have.
     int64_t pieces = getPieces(part->keys), tiles = tiling.parts / pieces;
     Value all = m.floorDiv(count, tiles);
     start = m.floorDiv(m.mul(part->number, all), part->count);

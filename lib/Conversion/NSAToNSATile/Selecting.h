@@ -8,7 +8,7 @@
 
 namespace nsacc {
 
-/// A sort key orders blocks totally: its class, then the score, then the lower
+/// A sort key orders blocks totally: by class, then by score, then by lower
 /// index, from the highest bits down.
 inline constexpr int64_t kKeyIndexBits = 29;
 inline constexpr int64_t kKeyIndexMask = (int64_t{1} << kKeyIndexBits) - 1;
@@ -19,22 +19,22 @@ enum SortClass : int64_t {
   kNumber = 2,
   kForced = 3
 };
-/// The least keys of blocks that may be chosen, and of forced ones.
+/// Least keys of blocks that may be chosen, and of forced blocks.
 inline constexpr int64_t kLeastPresent = kNaN << kClassShift;
 inline constexpr int64_t kLeastForced = kForced << kClassShift;
 
-/// The greatest keys of each part of a selection's blocks, which programs go
-/// over side by side. In the plan, [x, y, batch, parts, units, top], i64: a
-/// program's units, in the order of their blocks, -1 behind the last.
+/// The greatest keys of each part of a selection's blocks. Programs go over
+/// parts side by side. In the plan, [x, y, batch, units, parts x top], i64:
+/// keys in the order of their blocks, -1 behind the last.
 struct PartialLists {
   mlir::Value keys;
   mlir::OpFoldResult parts; ///< a number, or a value of the plan
 };
 
-/// Which rows select together. A tile has `tokens` tokens of `heads` heads; a
-/// unit is `shareTokens` of the tokens times `shareHeads` of the heads, in the
-/// tiles of `keyHeads` key heads. Those of a key head's query heads that don't
-/// share may be in `parts` tiles of as many heads each.
+/// Rows that select together. A tile has `tokens` tokens of `heads` heads. A
+/// unit has `shareTokens` of the tokens and `shareHeads` of the heads, in the
+/// tiles of `keyHeads` key heads. Query heads of a key head that don't share
+/// may be in `parts` tiles of as many heads each.
 struct Sharing {
   int64_t tokens, heads;
   int64_t shareTokens, shareHeads, keyHeads;
@@ -46,16 +46,16 @@ struct Sharing {
   bool isShared() const { return shareTokens * shareHeads * keyHeads > 1; }
 };
 
-/// The program of one topk.
+/// Builds the program of one topk.
 class Selecting {
 public:
   Selecting(ProgramBuilder &program, const QueryGrid &grid, nsa::TopKOp op,
             nsatile::ScheduleAttr schedule, Sharing sharing);
 
   llvm::LogicalResult build();
-  /// The lists of one of the parts.
+  /// Builds the lists of one of the parts.
   llvm::LogicalResult buildPart(const PartialLists &partial);
-  /// The selection from those of all parts.
+  /// Builds the selection from the lists of all parts.
   void mergeParts(const PartialLists &partial);
 
 private:
@@ -63,30 +63,30 @@ private:
   struct Part {
     mlir::Value number, count;
   };
-  /// The row of each unit that speaks for it where a position is needed.
+  /// Row of each unit that stands for it where a position is needed.
   struct Representative {
     Tile token, head;
   };
   QueryTile getTile(mlir::Value keyHead);
-  /// The first of a key head's heads that select here.
+  /// First of a key head's heads that select here.
   mlir::Value getFirstHead(mlir::Value keyHead);
   Representative getRepresentative();
 
   /// Importance of blocks for each unit; -inf where absent.
   Tile getScores(const Columns &columns);
-  /// The same for the rows of one key head's tile.
+  /// Reduces scores of one key head's tile over the tokens of each unit.
   Tile reduceTokens(const QueryTile &from, Tile scores, int64_t count);
   Tile keepHead(Tile scores, int64_t head, int64_t count);
   Tile isAllowed(const Columns &columns, Tile inSequence, Tile block,
                  Tile position);
-  /// Whether tokens of the tile are ones of the batch row.
+  /// Whether tokens of the tile exist in the batch row.
   Tile exists(TileMath &rows, Tile token);
   Tile getKeys(const Columns &columns);
   mlir::Value getLastBlock();
   Tile loadCounts(TileMath &rows, Representative at);
   void assertCounts();
-  /// How many blocks rows choose, beside forced ones that count for
-  /// themselves.
+  /// Number of blocks that rows choose, beside forced ones that count
+  /// separately.
   Tile getNumbers(TileMath &rows);
   Tile getBlock(TileMath &entries, Tile keys);
   Tile trim(mlir::Value list);
@@ -99,7 +99,7 @@ private:
                 llvm::function_ref<void(mlir::Value first, Tile keys)> body);
   void finish(mlir::Value lists);
   llvm::SmallVector<mlir::Value> getPlaceOfLists(mlir::Value column);
-  /// Columns of the lists from `first` on.
+  /// Stores columns of the lists from `first` on.
   void store(mlir::Value indices, mlir::Value first);
   void storeOwn(mlir::Value indices, mlir::Value first);
   void storeShared(mlir::Value indices, mlir::Value first);
@@ -126,12 +126,13 @@ private:
   Representative representative;
 };
 
-/// How the rows of a selection share it; an error where that isn't compiled.
+/// Finds how the rows of a selection share it. Fails where that isn't compiled.
 llvm::FailureOr<Sharing> getSharing(PlanBuilder &plan, const QueryShape &shape,
                                     nsa::TopKOp op,
                                     nsatile::ScheduleAttr schedule);
 
-/// A selection whose blocks are cut into parts, where that keeps a GPU busier.
+/// Builds a selection with its blocks cut into parts, where that keeps a GPU
+/// busier.
 llvm::LogicalResult buildSplitSelection(PlanBuilder &plan,
                                         const QueryGrid &grid, nsa::TopKOp op,
                                         nsatile::ScheduleAttr schedule,

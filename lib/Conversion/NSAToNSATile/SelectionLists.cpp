@@ -15,7 +15,7 @@ static Tile sort(TileMath &math, Tile rows) {
           TileAxes::Matrix};
 }
 
-/// Each row moved by one column, with -1 in front.
+/// Moves each row by one column, with -1 in front.
 static Tile getColumnsBefore(TileMath &math, Tile rows) {
   OpBuilder &builder = math.getBuilder();
   Location loc = math.getLoc();
@@ -43,14 +43,14 @@ Tile nsacc::sortDistinct(TileMath &math, Tile indices) {
   indices = sort(math, math.select(negative, padding, indices));
   if (math.getColumns() == 1)
     return indices;
-  // Repetitions become padding, which a second sort takes behind the others.
+  // Repetitions become padding, which a second sort moves behind the others.
   Tile again = math.compare(arith::CmpIPredicate::eq, indices,
                             getColumnsBefore(math, indices));
   return sort(math, math.select(again, padding, indices));
 }
 
-/// Entries of a tile's union, at most: those of its lists, of which each block
-/// of the keys is one.
+/// Most entries of a tile's union: the entries of its lists, but no more than
+/// the blocks of the keys.
 static OpFoldResult countListed(PlanBuilder &plan, const QueryShape &shape,
                                 SelectionType type, const TileLists &lists,
                                 int64_t tokens) {
@@ -93,7 +93,7 @@ void nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
                words = outside.getIndexAttr(llvm::divideCeil(
                    tileLists.count, nsatile::UniteOp::wordBits));
   UnionLists lists = {allocate(width), {}, allocate(one)};
-  // The only list of a tile has all of its entries.
+  // A tile's only list has all of the tile's entries.
   if (tileLists.count > 1)
     lists.members = allocate({width, words});
 
@@ -105,7 +105,7 @@ void nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
                                    getPlace(program, grid));
   Value left = m.sub(tile.numTokens, tile.firstToken);
   Value exist = m.max(m.min(left, m.constant(tokens)), m.constant(0));
-  // A token has as many as heads select for themselves.
+  // A token has a list for each head that selects for itself.
   Value listed = m.mul(m.ceilDiv(exist, tileLists.tokens),
                        tileLists.count * tileLists.tokens / tokens);
   Value keys =

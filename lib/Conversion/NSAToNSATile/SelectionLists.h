@@ -10,19 +10,20 @@ namespace nsacc {
 
 using schedule::kMostListed;
 
-/// Each row of i32 in ascending order, each index once, in front of padding
+/// Sorts each row of i32 ascending, with each index once, in front of padding
 /// (`kListPadding`). Negative indices are left out.
 inline constexpr int64_t kListPadding = std::numeric_limits<int32_t>::max();
 Tile sortDistinct(TileMath &math, Tile indices);
 
 /// Adds the program that lists, for each query tile of `tokens` tokens, the
-/// blocks that any of its tokens selected, and how many they are. Does nothing
-/// where the plan has these lists.
+/// blocks that any of its tokens selected, and their number. Does nothing where
+/// the plan has these lists.
 void buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
                      nsa::AttendOp op);
 
 /// The first op that walks a selection's lists as they stand, so that they have
-/// to be ascending, each block once; null where they are sets, in any order.
+/// to be ascending, with each block once. Null where they are sets, in any
+/// order.
 mlir::Operation *findOrderedReader(mlir::Value selection);
 
 } // namespace nsacc

@@ -1,4 +1,4 @@
-//===- SetSchedule.cpp - Write down how kernels are tiled -----------------===//
+//===- SetSchedule.cpp - Writes schedules to ops --------------------------===//
 
 #include "NSA/IR/NSAOps.h"
 #include "NSATile/IR/NSATileOps.h"

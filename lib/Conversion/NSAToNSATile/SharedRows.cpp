@@ -30,8 +30,8 @@ FailureOr<Sharing> nsacc::getSharing(PlanBuilder &plan, const QueryShape &shape,
   }
   sharing.shareHeads = std::min(share, sharing.heads);
   sharing.keyHeads = share / sharing.shareHeads;
-  // Each list takes much of a program's memory: heads that don't share are in
-  // programs of their own.
+  // Each list takes much of a program's memory, so heads that don't share have
+  // separate programs.
   if (schedule.getMethod() == nsatile::SelectMethod::Threshold) {
     sharing.parts = sharing.heads / sharing.shareHeads;
     sharing.heads = sharing.shareHeads;
@@ -50,7 +50,8 @@ static Value getNumTokens(ProgramBuilder &program, SelectionType type,
 }
 
 /// Positions of a batch row's tokens count from `shift`, and rows that share
-/// are neighbours by position: tiles start at a multiple of what shares.
+/// are neighbours by position. Tiles start at a multiple of the tokens that
+/// share.
 static QueryPlace getAlignedPlace(ProgramBuilder &program,
                                   const QueryGrid &grid, SelectionType type) {
   IndexMath m = program.math();
@@ -65,8 +66,8 @@ static QueryPlace getAlignedPlace(ProgramBuilder &program,
   return place;
 }
 
-/// Candidates come in the order of their blocks, which those of a tile that
-/// leaves blocks out don't.
+/// Number of blocks that a tile takes. Candidates have to come in the order of
+/// their blocks, which they don't in a tile that leaves blocks out.
 static int64_t getChunk(TopKOp op, nsatile::ScheduleAttr schedule) {
   bool isOrdered = schedule.getMethod() == nsatile::SelectMethod::Sort ||
                    ImportanceTiles::getPeriod(op.getImportance()) == 1;
@@ -123,7 +124,7 @@ Selecting::Representative Selecting::getRepresentative() {
   Tile token = math.apply<arith::AddIOp>(scale(group, sharing.shareTokens),
                                          index(tile.firstToken));
   if (sharing.shareTokens > 1) {
-    // Only tokens that exist.
+    // The token has to exist.
     if (op.getShareTokensBy() == ShareBy::First) {
       token = math.apply<arith::MaxSIOp>(token, index(m.constant(0)));
     } else {
@@ -188,7 +189,7 @@ Tile Selecting::reduceTokens(const QueryTile &from, Tile scores,
     Tile atEdge =
         all.compare(arith::CmpIPredicate::eq, place,
                     index(m.constant(isFirst ? 0 : sharing.shareTokens - 1)));
-    // The edge of a group that the batch row's end cuts.
+    // A group that the batch row's end cuts has its edge there.
     Tile atEnd = compare(arith::CmpIPredicate::eq,
                          isFirst ? m.constant(0) : m.add(from.numTokens, -1));
     exists = all.apply<arith::AndIOp>(exists,
@@ -199,7 +200,7 @@ Tile Selecting::reduceTokens(const QueryTile &from, Tile scores,
                       sharing.getGroups(), sharing.shareTokens);
 }
 
-/// Rows of other heads of a unit than `head` are absent.
+/// Makes a unit's rows absent, but for the rows of `head`.
 Tile Selecting::keepHead(Tile scores, int64_t head, int64_t count) {
   IndexMath m = program.math();
   int64_t rows = sharing.getGroups() * sharing.heads;
@@ -235,7 +236,7 @@ Tile Selecting::getScores(const Columns &columns) {
     return reduction.get();
   }
 
-  // One key head after the other.
+  // Goes over one key head after the other.
   IndexMath m = program.math();
   int64_t begin = isLast ? sharing.keyHeads - 1 : 0;
   int64_t end = by == ShareBy::First ? 1 : sharing.keyHeads;
@@ -246,7 +247,7 @@ Tile Selecting::getScores(const Columns &columns) {
       [&](OpBuilder &, Location, Value member, ValueRange carried) {
         QueryTile other = getTile(m.add(firstKeyHead, member));
         ImportanceTiles others(program, other, shape.keyHead, schedule);
-        // What it needs was checked with the first one's.
+        // The first key head's check is valid for the others.
         (void)others.prepare(importance());
         EntryReduction reduction(math, getKind(by), carried);
         reduceHeads(
@@ -261,7 +262,8 @@ Tile Selecting::getScores(const Columns &columns) {
 // Lists
 //===----------------------------------------------------------------------===//
 
-/// Each token that exists gets the list of its group, for all heads of a unit.
+/// Stores the list of a group for each of its tokens that exists, and all heads
+/// of a unit.
 void Selecting::storeShared(Value indices, Value firstColumn) {
   IndexMath m = program.math();
   int64_t width = cast<RankedTensorType>(indices.getType()).getDimSize(1);

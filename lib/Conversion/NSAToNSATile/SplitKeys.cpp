@@ -9,8 +9,8 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-/// Keys that a query sees at most in intervals that move along with it; none
-/// where one doesn't, or its size isn't known.
+/// Most keys that a query sees in intervals that move along with it. None where
+/// an interval doesn't move, or has a size that isn't known.
 static std::optional<int64_t> getWidth(AttendOp op) {
   MaskInfo mask = analyzeMask(op);
   int64_t width = 0;
@@ -28,7 +28,7 @@ static std::optional<int64_t> getWidth(AttendOp op) {
   return width;
 }
 
-/// The most keys that a query tile goes over, as far as sizes tell.
+/// Most keys that a query tile goes over, as far as sizes tell.
 static Value countKeys(PlanBuilder &plan, const QueryShape &shape,
                        AttendOp op) {
   int64_t tokens = getSchedule(op).getTokens();
@@ -49,11 +49,12 @@ static Value countKeys(PlanBuilder &plan, const QueryShape &shape,
   return all;
 }
 
-/// As many parts of the keys as blocks that run at once have room for; where
-/// that leaves more than an eighth of them idle, as many as two rounds have
-/// room for, if these are three: two parts for each tile take no less than one.
-/// A part is long enough for what it costs beside its keys, and one program
-/// merges what all leave: its time grows by a part as a part's own by 8 keys.
+/// Number of parts of the keys: as many as blocks that run at once have room
+/// for. If that leaves more than an eighth of the blocks idle, it is as many as
+/// two rounds have room for, at least three: two parts for each tile take no
+/// less time than one. A part is long enough to be worth its fixed cost. One
+/// program merges all parts, and a part adds as much to its time as 8 keys to a
+/// part's own.
 static Value countSplits(PlanBuilder &plan, const QueryShape &shape,
                          AttendOp op) {
   constexpr int64_t most = 64, least = 3, leastTiles = 2, mergedKeys = 8,
@@ -89,8 +90,8 @@ static OpFoldResult multiply(PlanBuilder &plan, OpFoldResult number,
   return plan.math().mul(cast<Value>(number), factor);
 }
 
-/// The program of a query tile and a part, which stores a state. Buffers for it
-/// are made by the first one.
+/// Builds the program of a query tile and a part, which stores a state. The
+/// first such program creates the buffers.
 static nsatile::ProgramOp buildPartProgram(PlanBuilder &plan,
                                            const QueryShape &shape, AttendOp op,
                                            bool isExact,
@@ -99,7 +100,8 @@ static nsatile::ProgramOp buildPartProgram(PlanBuilder &plan,
                         schedule = isExact ? fast.getExact() : fast;
   bool onlyLse = op.isSoftmax() && op.getOutput().use_empty();
   ProgramBuilder program(plan, op.getLoc(), "partial", schedule);
-  // An exact program's tiles are parts of those whose marks it reads.
+  // An exact program's tiles are parts of the tiles with the marks that it
+  // reads.
   QueryGrid grid = {.shape = shape,
                     .tokens = schedule.getTokens(),
                     .whole = fast.getTokens(),
@@ -113,8 +115,8 @@ static nsatile::ProgramOp buildPartProgram(PlanBuilder &plan,
   Value number = place.part;
   if (slices > 1)
     number = m.divideUnsigned(number, m.constant(slices));
-  // Both programs cut keys at the same places, as only some rows of some parts
-  // are repaired.
+  // Both programs cut keys at the same places, since only some rows of some
+  // parts are repaired.
   KeyPart part = {.number = number,
                   .count = program.importNumber(partial.splits),
                   .tokens = fast.getTokens(),
@@ -143,7 +145,7 @@ LogicalResult nsacc::buildSplitProgram(PlanBuilder &plan,
     return op.emitError("'splits' cuts ranges of keys or the lists of "
                         "order=union, and order=")
            << stringifyLoopOrder(schedule.getOrder()) << " has neither";
-  // Lists of other tiles would be cut elsewhere.
+  // Lists of other tiles would be cut at other places.
   if (op.getSelection() && schedule.getExactTokens() > 0 &&
       schedule.getExactTokens() != schedule.getTokens())
     return op.emitError("'splits' cuts the lists of tiles of ")

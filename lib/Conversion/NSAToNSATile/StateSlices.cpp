@@ -7,8 +7,8 @@
 using namespace mlir;
 using namespace nsacc;
 
-/// The greatest of what divides all heads, so that slices are alike, whose
-/// states have room.
+/// Greatest number of heads of a slice for whose states there is room. It
+/// divides the number of all heads, so that slices are alike.
 static Value getHeadsOfSlice(IndexMath m, Value tokens, int64_t heads,
                              Value most) {
   Value found = m.constant(1);
@@ -20,16 +20,16 @@ static Value getHeadsOfSlice(IndexMath m, Value tokens, int64_t heads,
   return found;
 }
 
-/// How many slices of at most `most` there are of `all`, and what each of them
-/// has, about as much as others.
+/// Number of slices of at most `most` of `all`, and the size of each. Sizes are
+/// about equal.
 static std::pair<Value, Value> divide(IndexMath m, Value all, Value most) {
   Value one = m.constant(1);
   Value count = m.max(m.ceilDiv(all, m.max(most, one)), one);
   return {count, m.ceilDiv(all, count)};
 }
 
-/// Slices of at most `most` tokens of a batch row: how many there are, and how
-/// many multiples of `unit` each has.
+/// Number of slices of at most `most` tokens of a batch row, and the multiples
+/// of `unit` that each has.
 static std::pair<Value, Value> divideTokens(IndexMath m, Value tokens,
                                             Value most, int64_t unit) {
   Value units = m.ceilDiv(tokens, unit);
@@ -38,7 +38,7 @@ static std::pair<Value, Value> divideTokens(IndexMath m, Value tokens,
   return divide(m, units, room);
 }
 
-/// No more than a large number, which no batch row has as many tokens as.
+/// Stops at a large number of tokens, which no batch row has.
 static int64_t getLeastCommonMultiple(ArrayRef<int64_t> numbers,
                                       int64_t multiple) {
   constexpr int64_t most = int64_t{1} << 46;
@@ -138,7 +138,7 @@ void StateSlices::setBytes(int64_t bytesOfToken) {
       mostTokens.getType(), mostBytes / std::max<int64_t>(bytesOfToken, 1)));
 }
 
-/// Whatever stands in the plan, the loop's programs may use.
+/// Moves the loop behind all values of the plan, which its programs may use.
 static void moveToEnd(nsatile::RepeatOp repeat) {
   Block *block = repeat->getBlock();
   repeat->moveBefore(block, block->end());
@@ -158,7 +158,7 @@ void nsacc::launch(ProgramBuilder &program, StateSlices &slices, Value x,
   IndexMath m = plan.math();
   if (!z)
     z = m.constant(1);
-  // The most stands in front of the loop.
+  // The greatest size stands in front of the loop.
   Value most = slices.rows ? m.mul(slices.rows, z) : z;
   moveToEnd(slices.repeat);
   OpBuilder::InsertionGuard guard(plan.getBuilder());

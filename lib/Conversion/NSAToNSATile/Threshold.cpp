@@ -1,4 +1,4 @@
-//===- Threshold.cpp - Selections whose candidates a threshold finds ------===//
+//===- Threshold.cpp - Selections by a threshold --------------------------===//
 
 #include "Selecting.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -12,9 +12,9 @@ using namespace nsacc::nsa;
 // Candidates
 //===----------------------------------------------------------------------===//
 
-/// Cutting a list of twice as many costs each key that got in about as much as
-/// looking at it some ten times, however keys come. There is room for `columns`
-/// at once.
+/// Creates lists of twice as many candidates as are chosen. Cutting such a list
+/// costs each key that got in about as much as looking at it some ten times, in
+/// whatever order keys come. There is room for `columns` keys at once.
 Value Selecting::createLists(int64_t columns) {
   int64_t keep = type.getTop();
   auto lists = nsatile::CandidatesType::get(
@@ -23,8 +23,8 @@ Value Selecting::createLists(int64_t columns) {
   return nsatile::CandidatesOp::create(builder, loc, lists, kLeastPresent);
 }
 
-/// Those of a part of the blocks. They come in the order of their blocks, which
-/// is that of a list.
+/// Offers the blocks of a part, or all. They come in the order of their blocks,
+/// as in a list.
 void Selecting::offerBlocks(Value lists, const Part *part) {
   IndexMath m = program.math();
   Value first = m.constant(0), end = m.ceilDiv(getLastBlock(), chunk);
@@ -57,7 +57,7 @@ void Selecting::forEachChosen(
       });
 }
 
-/// Leaves each row its number of the candidates, and stores their blocks.
+/// Cuts each row's candidates to its number, and stores their blocks.
 void Selecting::finish(Value lists) {
   TileMath rows(builder, loc, sharing.getUnits(), /*columns=*/1);
   IntegerAttr beside;
@@ -84,8 +84,8 @@ void Selecting::raiseThreshold() {
 // Parts of the blocks
 //===----------------------------------------------------------------------===//
 
-/// The program's lists in the buffer of all: a row has those of its parts
-/// behind each other.
+/// Place of the program's lists in the buffer of all programs. A row has the
+/// lists of its parts behind each other.
 SmallVector<Value> Selecting::getPlaceOfLists(Value column) {
   Value zero = program.math().constant(0);
   return {program.programId(0), program.programId(1),
@@ -115,7 +115,7 @@ LogicalResult Selecting::buildPart(const PartialLists &partial) {
 
 /// Parts come in the order of their blocks, so candidates still do.
 void Selecting::mergeParts(const PartialLists &partial) {
-  // Of a load; steps wait for memory.
+  // Number of elements of a load; steps wait for memory.
   constexpr int64_t elements = 2048, least = 64, most = 512;
   IndexMath m = program.math();
   int64_t keep = type.getTop(), units = sharing.getUnits();
@@ -136,7 +136,7 @@ void Selecting::mergeParts(const PartialLists &partial) {
   finish(lists);
 }
 
-/// Tiles of rows, in the plan: along x, y and the batch.
+/// Numbers of tiles of rows, in the plan: along x, y and the batch.
 static SmallVector<Value> getSizes(PlanBuilder &plan, const QueryGrid &grid) {
   IndexMath m = plan.math();
   RowGrid rows = grid.getRows(plan);
@@ -145,9 +145,9 @@ static SmallVector<Value> getSizes(PlanBuilder &plan, const QueryGrid &grid) {
           rows.isRagged() ? m.constant(1) : rows.rows};
 }
 
-/// Parts of a row's blocks that multiprocessors without a tile go over: as many
-/// as a part's blocks are half of all lists' together, which one program
-/// merges. 1 where each has a tile.
+/// Number of parts of a row's blocks, for multiprocessors without a tile. A
+/// part has at least half as many blocks as all parts' lists have entries,
+/// which one program merges. 1 where each multiprocessor has a tile.
 static Value countParts(PlanBuilder &plan, const QueryGrid &grid,
                         SelectionType type, nsatile::ScheduleAttr schedule) {
   constexpr int64_t least = 4, most = 64, entriesOfBlock = 2, partsOfBlock = 2;

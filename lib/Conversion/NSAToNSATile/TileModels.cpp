@@ -1,4 +1,4 @@
-//===- TileModels.cpp - How ops of the nsa dialect are tiled --------------===//
+//===- TileModels.cpp - Tiling of the nsa dialect's ops -------------------===//
 
 #include "Attention.h"
 #include "Evaluator.h"

@@ -10,7 +10,7 @@ namespace nsacc {
 class Evaluator;
 
 /// Gives tiles of tensors in one program: loads them where they stand in
-/// memory, and asks their ops (TileOpInterface) for others. What several
+/// memory, and asks their ops (TileOpInterface) for others. A tile that several
 /// readers share is computed once.
 class TileSource {
 public:
@@ -18,21 +18,21 @@ public:
 
   ProgramBuilder &getProgram() { return program; }
 
-  /// A tile of a tensor that has the dimensions `dims` of the tile's.
+  /// Evaluates a tile of a tensor that has the dimensions `dims` of the tile.
   mlir::FailureOr<Tile> evaluate(mlir::Value tensor, const nsa::DimSet &dims);
-  /// The same elements of a buffer with elements of `type`. It stands for
-  /// `tensor`.
+  /// Loads these elements of a buffer, which stands for `tensor` and has
+  /// elements of `type`.
   virtual Tile load(mlir::Value tensor, mlir::Value buffer,
                     nsa::NamedTensorType type, const nsa::DimSet &dims) = 0;
 
   virtual TileMath getMath(nsa::NamedTensorType type,
                            const nsa::DimSet &dims) = 0;
-  /// The batch row that all elements are of; null where they are of several.
+  /// Batch row of all elements; null where they are in several.
   virtual mlir::Value getBatchRow() = 0;
-  /// The elements that elementwise code has to have a value for.
+  /// Elements for which elementwise code has to have a value.
   virtual Demand getElementDemand(nsa::MapOp op, const nsa::DimSet &dims,
                                   TileMath &math) = 0;
-  /// Tiles of rows; null where tiles are of any elements.
+  /// Evaluator of a tile of rows; null where tiles have any elements.
   virtual Evaluator *getRows() { return nullptr; }
 
   /// Says that such tiles of an op's results aren't compiled.
@@ -46,7 +46,7 @@ protected:
   ProgramBuilder &program;
   mlir::OpBuilder &builder;
   mlir::Location loc;
-  /// Of tensors in their dimensions.
+  /// Tiles of tensors in their dimensions.
   llvm::DenseMap<std::pair<mlir::Value, nsa::DimSet>, Tile> tiles;
 
 private:

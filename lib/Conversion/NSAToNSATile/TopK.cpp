@@ -13,7 +13,7 @@ using namespace nsacc::nsa;
 // Sort keys
 //===----------------------------------------------------------------------===//
 
-/// `where`, asked of blocks that exist.
+/// Evaluates `where` for blocks that exist.
 Tile Selecting::isAllowed(const Columns &columns, Tile inSequence, Tile block,
                           Tile position) {
   SmallVector<Tile> arguments = {index(tile.batchRow), representative.head,
@@ -107,7 +107,7 @@ Tile Selecting::getKeys(const Columns &columns) {
 // The running list
 //===----------------------------------------------------------------------===//
 
-/// The end of the blocks that can be candidates or forced.
+/// First block past the blocks that can be candidates or forced.
 Value Selecting::getLastBlock() {
   IndexMath m = program.math();
   Value end;
@@ -127,7 +127,8 @@ Value Selecting::getLastBlock() {
   return m.max(m.min(end, numBlocks), m.constant(0));
 }
 
-/// The counts of rows, each 0 to `top` where the row exists.
+/// Loads the counts of rows, and asserts that each is 0 to `top` where the row
+/// exists.
 Tile Selecting::loadCounts(TileMath &rows, Representative at) {
   Value buffer = program.getBuffer(op.getCount());
   Tile token = rows.apply<arith::AddIOp>(at.token, index(tile.rowStart));
@@ -165,7 +166,8 @@ Tile Selecting::loadCounts(TileMath &rows, Representative at) {
   return counts;
 }
 
-/// A count that is out of range is an error also where another row speaks.
+/// Asserts all counts. A count out of range is an error even where another row
+/// counts.
 void Selecting::assertCounts() {
   IndexMath m = program.math();
   int64_t count = sharing.tokens * sharing.heads;
@@ -189,7 +191,7 @@ void Selecting::assertCounts() {
       });
 }
 
-/// Those of keys, as i32.
+/// Blocks of keys, as i32.
 Tile Selecting::getBlock(TileMath &entries, Tile keys) {
   Tile block = entries.apply<arith::SubIOp>(
       i64(kKeyIndexMask),
@@ -253,7 +255,7 @@ void Selecting::store(Value indices, Value first) {
     storeOwn(indices, first);
 }
 
-/// tensor<tokens·heads x columns>, one list for each row of the tile.
+/// Stores tensor<tokens·heads x columns>, one list for each row of the tile.
 void Selecting::storeOwn(Value indices, Value first) {
   IndexMath m = program.math();
   SmallVector<Value> offsets;
@@ -306,7 +308,8 @@ void Selecting::sortTiles() {
       next.append(tiles.getCarried());
       return next;
     }
-    // Windows of a long stride meet blocks again after more than there are.
+    // With a long stride, blocks stand alike again only after more than there
+    // are.
     constexpr int64_t shortest = 64;
     Value past = m.constant(period);
     if (period >= shortest)
@@ -336,10 +339,11 @@ LogicalResult Selecting::build() {
 }
 
 //===----------------------------------------------------------------------===//
-// What can be compiled
+// Building programs
 //===----------------------------------------------------------------------===//
 
-/// Log-sum-exps that the importance needs, which several key heads' tiles read.
+/// Computes log-sum-exps that the importance needs, for tiles of several key
+/// heads.
 static LogicalResult materializeLses(PlanBuilder &plan, const QueryShape &shape,
                                      Value importance,
                                      nsatile::ScheduleAttr schedule,
