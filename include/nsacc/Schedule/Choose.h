@@ -89,7 +89,7 @@ std::optional<Settings> makeSmaller(nsa::KernelOp kernel, const Goal &goal,
                                     Settings settings,
                                     llvm::ArrayRef<std::string> names);
 
-/// Register spill of a program.
+/// Register spill of a program, in bytes of each of its threads.
 struct Spill {
   /// Ops that the program computes.
   std::vector<std::string> ops;
