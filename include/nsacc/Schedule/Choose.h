@@ -1,7 +1,7 @@
 //===- Choose.h - Choice of a kernel's schedules ----------------*- C++ -*-===//
 //
 // The compiler's choice of a schedule for each op and kind of target. Passes
-// and lowerings read what is chosen here.
+// and lowerings read the chosen schedules.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +21,8 @@ namespace nsacc::schedule {
 /// tokens don't share.
 inline constexpr int64_t kMostListed = 4096;
 
-/// Most blocks of a row's list where programs walk the list itself, which they
-/// sort first. Unions take lists of any length.
+/// Most blocks of a row's list where programs walk the list itself, which is
+/// sorted for that. Unions take lists of any length.
 inline constexpr int64_t kMostWalked = 2048;
 
 /// Most blocks of a row's list that a GPU's threads can sort in registers.

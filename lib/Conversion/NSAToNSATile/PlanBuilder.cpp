@@ -239,7 +239,7 @@ Value PlanBuilder::getOffsets(Attribute raggedDim) {
   return pooledOffsets[pooled] = computePooledOffsets(pooled);
 }
 
-/// A program of one point sums the windows of the rows before each row.
+/// One program sums the windows of the rows before each row.
 Value PlanBuilder::computePooledOffsets(PooledDimAttr pooled) {
   auto tokens = NamedDimAttr::get(kernel.getContext(), pooled.getBase(),
                                   /*ragged=*/true);
@@ -271,7 +271,7 @@ Value PlanBuilder::computePooledOffsets(PooledDimAttr pooled) {
   return buffer;
 }
 
-/// "S", "S_windows", "S_blocks"
+/// Examples: "S", "S_windows", "S_blocks".
 static std::string nameSize(Attribute dim) {
   if (auto pooled = dyn_cast<PooledDimAttr>(dim))
     return (pooled.getBase() + "_windows").str();

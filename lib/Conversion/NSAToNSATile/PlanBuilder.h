@@ -18,46 +18,47 @@ namespace nsacc {
 mlir::Value getNumWindows(const IndexMath &math, nsa::PooledDimAttr pooled,
                           mlir::Value tokens);
 
-/// How an attention, an importance or a top-k is tiled.
+/// The schedule of an op that has one.
 inline nsatile::ScheduleAttr getSchedule(mlir::Operation *op) {
   return op->getAttrOfType<nsatile::ScheduleAttr>(
       nsatile::NSATileDialect::getScheduleAttrName());
 }
 
-/// What programs over parts of the keys leave of an attention: for each part
-/// the state of every query row. A buffer for each tensor of the state,
-/// [splits, batch, token, head] with channels behind for the accumulator. Of a
-/// selection, parts are the blocks of a list, side by side: [batch, head, token
-/// x top, group], or those of a slice (StateSlices).
+/// States that programs over parts of the keys leave of an attention: for each
+/// part the state of every query row. Each tensor of the state has a buffer,
+/// [splits, batch, token, head], with channels behind for the accumulator.
+/// Parts of a selection are the blocks of a list, side by side: [batch, head,
+/// token x top, group], or a slice of these (StateSlices).
 struct PartialStates {
   llvm::SmallVector<mlir::Value> buffers; ///< in the plan
   mlir::OpFoldResult splits;              ///< a number, or a value of the plan
   mlir::Value selection = {};
 };
 
-/// For each head with lists, and each batch row (but not of ragged ones), which
-/// list entries each block has. In the plan, i32. Blocks are those of a batch
-/// row or, of ragged ones, of all; where tokens are cut into slices
-/// (StateSlices), each slice has them, one behind the other, and chunks and
-/// tiles are those of a slice.
+/// List entries of each block, for each head with lists and each batch row
+/// (ragged rows are one). In the plan, i32. Blocks are a batch row's or, of
+/// ragged rows, all. Where tokens are cut into slices (StateSlices), each slice
+/// has all blocks, slices stand behind each other, and `chunks` and `tiles`
+/// count for one slice.
 struct InvertedLists {
-  /// [rows, heads, blocks x chunks + 1]: those of a block are entries
-  /// [starts[block x chunks], starts[(block + 1) x chunks]).
+  /// [rows, heads, blocks x chunks + 1]: a block has entries [starts[block x
+  /// chunks], starts[(block + 1) x chunks]).
   mlir::Value starts;
   /// [rows, heads, token x top + 1]: a token's number in its batch row times
   /// top plus a place in its list, ascending. The last is never written.
   mlir::Value entries;
-  /// [rows, heads, tiles, fields]: of tiles of entries, which stand as those of
-  /// ragged rows (QueryGrid.h). All that a program looks up stands together.
+  /// [rows, heads, tiles, fields]: fields of tiles of entries, in the order of
+  /// tiles of ragged rows (QueryGrid.h). All fields that a program looks up
+  /// stand together.
   enum TileField { Block, FirstEntry, EndEntry, FirstToken, EndToken };
   static constexpr int64_t numTileFields = EndToken + 1;
   mlir::Value fieldsOfTiles;
   mlir::Value chunks, tiles; ///< numbers of the plan
 };
 
-/// For each query tile (getTileIndices) and key head, the blocks that the
-/// tile's lists (TileLists) have, ascending, with the lists that have each, and
-/// their number. In the plan, as nsatile.unite writes them.
+/// Blocks in the lists (TileLists) of each query tile (getTileIndices) and key
+/// head, ascending, with the lists that have each block, and the number of
+/// blocks. In the plan, as nsatile.unite writes them.
 struct UnionLists {
   mlir::Value blocks;  ///< [tiles, heads, width], i32
   mlir::Value members; ///< [tiles, heads, width, words], i32
@@ -65,10 +66,10 @@ struct UnionLists {
 };
 
 /// The launch plan of one kernel while programs are added to it. Buffers stand
-/// for tensors of the kernel: inputs, results, and what was materialized.
+/// for tensors of the kernel: inputs, results, and materialized tensors.
 class PlanBuilder {
 public:
-  /// `multiprocessors` are those of the device; 0 where it has none.
+  /// `multiprocessors` is the device's number of them; 0 where it has none.
   PlanBuilder(nsa::KernelOp kernel, mlir::OpBuilder builder,
               int64_t multiprocessors);
 
@@ -77,10 +78,11 @@ public:
   mlir::OpBuilder &getBuilder() { return builder; }
   int64_t getMultiprocessors() const { return multiprocessors; }
 
-  /// The size of a dimension that the kernel was specialized for.
+  /// Size of a dimension, if it is a constant or the kernel was specialized for
+  /// it.
   std::optional<int64_t> getStaticSize(mlir::Attribute dim);
-  /// The size of a dimension in the plan; for ragged ones the packed size, for
-  /// pooled ragged ones an upper bound of it.
+  /// The size of a dimension in the plan. For ragged dimensions it is the
+  /// packed size, for pooled ragged ones an upper bound of that.
   mlir::Value getSize(mlir::Attribute dim);
 
   bool isMaterialized(mlir::Value tensor) { return buffers.count(tensor); }
@@ -90,22 +92,23 @@ public:
   mlir::Value getBufferSize(mlir::Value buffer, int64_t dim);
   /// The buffer of a result.
   mlir::Value getResultBuffer(unsigned index);
-  /// Lets `tensor` be what stands in `buffer`.
+  /// Binds `tensor` to the contents of `buffer`.
   void bind(mlir::Value tensor, mlir::Value buffer);
-  /// Workspace for a tensor or for the indices of a selection.
+  /// Creates workspace for a tensor or for the indices of a selection.
   mlir::Value createBuffer(mlir::Value tensor);
-  /// The same, and binds the tensor to it.
+  /// Creates workspace for a tensor, and binds the tensor to it.
   mlir::Value allocate(mlir::Value tensor);
-  /// A second number for each log-sum-exp: see Normalizer (Evaluator.h).
+  /// Creates a second number for each log-sum-exp: see Normalizer
+  /// (Evaluator.h).
   void addRest(mlir::Value lse) { rests[lse] = createBuffer(lse); }
-  /// Null where there is none.
+  /// Null where a log-sum-exp has no second number.
   mlir::Value getRest(mlir::Value lse) { return rests.lookup(lse); }
-  /// Workspace for an attention's output as halves, and for their scales: see
-  /// Halves.h.
+  /// Creates workspace for an attention's output as halves, and for their
+  /// scales: see Halves.h.
   mlir::Value createHalves(nsa::AttendOp op);
-  /// Of a tensor whose buffer has halves; null for others.
+  /// Scales of a tensor with halves in its buffer; null for others.
   mlir::Value getScale(mlir::Value tensor) { return scales.lookup(tensor); }
-  /// Workspace of the given type, whose dynamic sizes stand in `sizes`.
+  /// Creates workspace of the given type, with dynamic sizes `sizes`.
   mlir::Value allocate(mlir::MemRefType type, mlir::ValueRange sizes);
 
   /// Null for an attention that is computed where it is used.
@@ -128,7 +131,8 @@ public:
     slicedResults = std::move(found);
     resultSlices = made;
   }
-  /// The slices in whose loop a value of the kernel is computed; null: in none.
+  /// The slices in a loop over which a value of the kernel is computed; null
+  /// for no loop.
   StateSlices *findResultSlices(mlir::Value value) {
     return slicedResults.values.contains(value) ? &*resultSlices : nullptr;
   }
@@ -146,8 +150,8 @@ public:
     unionLists[{selection, tokens}] = lists;
   }
 
-  /// The inverted lists of a selection in tiles of so many; null where there
-  /// are none.
+  /// The inverted lists of a selection in tiles of `tile` entries; null where
+  /// there are none.
   const InvertedLists *getInvertedLists(mlir::Value selection, int64_t tile) {
     auto *found = invertedLists.find({selection, tile});
     return found == invertedLists.end() ? nullptr : &found->second;
@@ -157,7 +161,8 @@ public:
     invertedLists[{selection, tile}] = lists;
   }
 
-  /// A ragged dimension, tokens of a tile, and tiles that rows have to spare.
+  /// A ragged dimension, tokens of a tile, and number of tiles that rows have
+  /// to spare.
   using TileKey = std::pair<mlir::Attribute, std::pair<int64_t, int64_t>>;
   /// The batch row of each tile (QueryGrid.h), [tiles], i32; null where no
   /// program has written them.
@@ -171,7 +176,7 @@ public:
   /// The offsets input of a ragged dimension; null for others.
   mlir::Value getOffsetsInput(llvm::StringRef dim);
   bool isRagged(llvm::StringRef dim) { return bool(getOffsetsInput(dim)); }
-  /// The dimension of that name, ragged where the kernel's is.
+  /// The dimension of this name, ragged where the kernel's is.
   nsa::NamedDimAttr getNamedDim(llvm::StringRef name);
   /// Offsets of the batch rows in a ragged dimension, also of pooled keys.
   mlir::Value getOffsets(mlir::Attribute raggedDim);
@@ -192,16 +197,17 @@ public:
 
   /// A name for the next program: "nsa_pool_0".
   std::string nameProgram(llvm::StringRef what);
-  /// Programs stand in front of the plan.
+  /// Creates a program in front of the plan.
   nsatile::ProgramOp createProgram(mlir::Location loc, llvm::StringRef what,
                                    nsatile::ScheduleAttr schedule);
 
 private:
-  /// Workspace of that type; of a slice's tokens where it is for a tensor in
-  /// slices.
+  /// Creates workspace of these dimensions. It has a slice's tokens if `tensor`
+  /// is in slices.
   mlir::Value createBuffer(llvm::ArrayRef<mlir::Attribute> dims,
                            mlir::Type elementType, mlir::Value tensor);
-  /// A buffer whose neighbours are those of the caller's last dimension.
+  /// Type of a buffer, in which elements along the caller's last dimension are
+  /// neighbours.
   mlir::MemRefType getInputType(nsa::NamedTensorType type,
                                 llvm::ArrayRef<int64_t> order);
   mlir::Value computeSize(mlir::Attribute dim);
@@ -225,10 +231,10 @@ private:
   unsigned programs = 0;
 };
 
-/// One program while it is written. Arguments appear as they are asked for.
+/// One program while it is written. It gets arguments as they are asked for.
 class ProgramBuilder {
 public:
-  /// A program that computes what `loc` says in the kernel's text.
+  /// Creates a program that computes the code at `loc` in the kernel's text.
   ProgramBuilder(PlanBuilder &plan, mlir::Location loc, llvm::StringRef what,
                  nsatile::ScheduleAttr schedule = {});
 
@@ -239,7 +245,7 @@ public:
 
   /// The program's argument for a value of the plan.
   mlir::Value import(mlir::Value planValue);
-  /// The same of what may be a number.
+  /// The program's value for a number, which may be a value of the plan.
   mlir::Value importNumber(mlir::OpFoldResult number);
   mlir::Value getBuffer(mlir::Value tensor) {
     return import(plan.getBuffer(tensor));
@@ -254,7 +260,7 @@ public:
   };
   Row getRow(mlir::Attribute dim, mlir::Value batchRow);
 
-  /// Says which ops of the kernel the program computes in tiles of their
+  /// Names the ops of the kernel that the program computes in tiles of their
   /// schedules.
   void setOps(llvm::ArrayRef<mlir::Operation *> ops);
 
@@ -272,8 +278,9 @@ private:
   llvm::MapVector<mlir::Value, mlir::Value> arguments;
 };
 
-/// "[{1}, {3}, {2}]": an element of a tensor in a message whose values from
-/// `first` on are its indices, as the program declares the dimensions.
+/// "[{1}, {3}, {2}]": an element of a tensor in a message. Its indices are the
+/// message's values from `first` on, in the order of dimensions that the source
+/// declares.
 std::string describeElement(mlir::Value tensor, unsigned first);
 
 } // namespace nsacc
