@@ -17,12 +17,19 @@
 #include "nsacc/Pipelines/Phases.h"
 #include "nsacc/Target/CPU/CPU.h"
 #include "nsacc/Target/CUDA/Lowering.h"
+#ifdef NSACC_INCLUDE_TESTS
+#include "TileTest/TileTestDialect.h"
+#endif
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect,
                   mlir::math::MathDialect, mlir::scf::SCFDialect,
                   nsacc::nsa::NSADialect, nsacc::nsatile::NSATileDialect>();
+
+#ifdef NSACC_INCLUDE_TESTS
+  nsacc::tiletest::registerTileTestDialect(registry);
+#endif
 
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();

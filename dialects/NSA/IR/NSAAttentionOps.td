@@ -54,7 +54,7 @@ def NSA_DeclarePooledOp : NSA_Op<"declare_pooled", [Pure, NSA_NamesResults]> {
 //===-- Attention ---------------------------------------------------------===//
 
 def NSA_AttendOp : NSA_Op<"attend", [
-    Pure, NSA_ScoringOpInterface, NSA_NamesBoth]> {
+    Pure, NSA_ScoringOpInterface, NSA_HasScalarCode, NSA_NamesBoth]> {
   let summary = "attention of queries over keys and values";
   let description = [{
     Yields the output and, for softmax (no `weight` region), the natural
@@ -104,7 +104,8 @@ def NSA_AttendOp : NSA_Op<"attend", [
 }
 
 def NSA_ImportanceOp : NSA_Op<"importance", [
-    Pure, AttrSizedOperandSegments, NSA_ScoringOpInterface, NSA_NamesBoth]> {
+    Pure, AttrSizedOperandSegments, NSA_ScoringOpInterface, NSA_HasScalarCode,
+    NSA_NamesBoth]> {
   let summary = "per-key importance of an attention, reduced over a head group";
   let description = [{
     The probability exp(s - lse) (`prob`, which takes the attention's `lse`), the
@@ -217,7 +218,7 @@ def NSA_DeclareBlocksOp : NSA_Op<"declare_blocks", [Pure, NSA_NamesResults]> {
   let hasVerifier = 1;
 }
 
-def NSA_TopKOp : NSA_Op<"topk", [Pure, NSA_NamesBoth]> {
+def NSA_TopKOp : NSA_Op<"topk", [Pure, NSA_HasScalarCode, NSA_NamesBoth]> {
   let summary = "exact selection of the most important blocks";
   let description = [{
     Blocks are ordered by descending score, then by index; NaN comes after every

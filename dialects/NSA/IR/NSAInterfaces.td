@@ -21,4 +21,14 @@ def NSA_ScoringOpInterface : OpInterface<"ScoringOpInterface"> {
   ];
 }
 
+/// Ops whose regions are scalar code: of pairs, rows or elements.
+def NSA_HasScalarCode : NativeOpTrait<"HasScalarCode"> {
+  let cppNamespace = "::nsacc::nsa";
+}
+
+/// Ops that are allowed in scalar code only.
+def NSA_InScalarCode : PredOpTrait<
+    "it stands in a region of scalar code, as a mask or a score",
+    CPred<"$_op.getParentOp()->hasTrait<::nsacc::nsa::HasScalarCode>()">>;
+
 #endif // NSA_IR_NSAINTERFACES_TD

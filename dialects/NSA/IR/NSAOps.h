@@ -17,6 +17,14 @@
 
 #include "NSA/IR/NSAInterfaces.h.inc"
 
+namespace nsacc::nsa {
+
+/// Ops whose regions are scalar code.
+template <typename OpTy>
+class HasScalarCode : public mlir::OpTrait::TraitBase<OpTy, HasScalarCode> {};
+
+} // namespace nsacc::nsa
+
 #define GET_OP_CLASSES
 #include "NSA/IR/NSAOps.h.inc"
 

@@ -25,9 +25,6 @@ defvar NSA_NamesBoth = DeclareOpInterfaceMethods<OpAsmOpInterface, [
 /// Types of scalar code in regions: reals, positions and booleans.
 def NSA_Scalar : AnyTypeOf<[F32, Index, I1], "f32, index or i1">;
 
-/// Ops that are allowed in scalar code only.
-def NSA_InScalarCode
-    : ParentOneOf<["AttendOp", "ImportanceOp", "TopKOp", "MapOp"]>;
 
 //===-- Structure ---------------------------------------------------------===//
 
@@ -167,7 +164,7 @@ def NSA_TableReadOp : NSA_Op<"table_read", [
 }
 
 def NSA_MapOp : NSA_Op<"map", [
-    Pure, SingleBlock, NSA_NamesArguments]> {
+    Pure, SingleBlock, NSA_HasScalarCode, NSA_NamesArguments]> {
   let summary = "elementwise scalar code over tensors";
   let description = [{
     Every operand's dimensions are a subsequence of the result's, in one way; a

@@ -130,11 +130,21 @@ static LogicalResult verifyOffsets(KernelOp kernel,
   return success();
 }
 
+/// Whether an operation computes on whole tensors, whichever dialect has it.
+static bool isOnTensors(Operation &op) {
+  if (isa_and_nonnull<NSADialect>(op.getDialect()))
+    return !isa<KernelOp>(op);
+  return op.getNumResults() > 0 &&
+         llvm::all_of(op.getResultTypes(), [](Type type) {
+           return isa<NamedTensorType, SelectionType>(type);
+         });
+}
+
 /// Also leaves nsa.return as the only terminator.
 static LogicalResult verifyKernelBody(KernelOp kernel) {
   for (Operation &op : kernel.getBody().front())
-    if (!isa_and_nonnull<NSADialect>(op.getDialect()) || isa<KernelOp>(op))
-      return op.emitError("expected operations of the nsa dialect in a kernel, "
+    if (!isOnTensors(op))
+      return op.emitError("expected operations on whole tensors in a kernel, "
                           "found '")
              << op.getName() << "'; scalar code belongs into nsa.map";
   return success();

@@ -271,6 +271,12 @@ Value PlanBuilder::computePooledOffsets(PooledDimAttr pooled) {
   return buffer;
 }
 
+StringAttr PlanBuilder::getName(Operation *op) {
+  if (StringAttr name = names.lookup(op))
+    return name;
+  return builder.getStringAttr(op->getName().getStringRef());
+}
+
 /// Examples: "S", "S_windows", "S_blocks".
 static std::string nameSize(Attribute dim) {
   if (auto pooled = dyn_cast<PooledDimAttr>(dim))

@@ -185,8 +185,9 @@ public:
   /// Arithmetic at the end of the plan.
   IndexMath math() { return IndexMath(builder, getLoc()); }
 
-  /// The name of an op with a schedule.
-  mlir::StringAttr getName(mlir::Operation *op) { return names.lookup(op); }
+  /// The name of an op with a schedule: the program's, or one that says what
+  /// the op is.
+  mlir::StringAttr getName(mlir::Operation *op);
 
   /// Ends the plan.
   void finish();

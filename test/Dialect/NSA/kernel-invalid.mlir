@@ -75,7 +75,7 @@ nsa.kernel @mixed(%x: !nsa.tensor<[ragged T], f32>, %y: !nsa.tensor<[T], f32> {n
 // -----
 
 nsa.kernel @scalar_code() {
-  // expected-error @below {{expected operations of the nsa dialect in a kernel, found 'arith.constant'; scalar code belongs into nsa.map}}
+  // expected-error @below {{expected operations on whole tensors in a kernel, found 'arith.constant'; scalar code belongs into nsa.map}}
   %c = arith.constant 1.0 : f32
   nsa.return
 }
@@ -83,7 +83,7 @@ nsa.kernel @scalar_code() {
 // -----
 
 nsa.kernel @terminator() {
-  // expected-error @below {{expected operations of the nsa dialect in a kernel, found 'test.end'; scalar code belongs into nsa.map}}
+  // expected-error @below {{expected operations on whole tensors in a kernel, found 'test.end'; scalar code belongs into nsa.map}}
   "test.end"() : () -> ()
 }
 

@@ -1,0 +1,29 @@
+#ifndef TEST_LIB_TILETEST_TILETESTOPS_TD
+#define TEST_LIB_TILETEST_TILETESTOPS_TD
+
+include "NSA/IR/NSADialect.td"
+include "NSA/IR/NSAInterfaces.td"
+include "NSA/IR/NSATypes.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "nsacc/Conversion/NSAToNSATile/TileOpInterface.td"
+
+def TileTestDialect : Dialect {
+  let name = "tiletest";
+  let cppNamespace = "::nsacc::tiletest";
+  let summary = "an op that only its own files name";
+}
+
+def SumVisibleOp : Op<TileTestDialect, "sum_visible", [
+    Pure, NSA_ScoringOpInterface, NSA_HasScalarCode,
+    DeclareOpInterfaceMethods<NSACC_TileOpInterface,
+                              ["getOperandsInMemory", "getTileFields", "computeTile"]>]> {
+  let summary = "sum of the scores that each query sees";
+  let arguments = (ins NSA_Tensor:$query, NSA_Tensor:$key);
+  let regions = (region AnyRegion:$scale, AnyRegion:$mask, AnyRegion:$score, AnyRegion:$weight);
+  let results = (outs NSA_Tensor:$sums);
+  let extraClassDeclaration = [{
+    ::mlir::Value getSelection() { return {}; }
+  }];
+}
+
+#endif // TEST_LIB_TILETEST_TILETESTOPS_TD
