@@ -371,8 +371,8 @@ struct ConvertNSAToNSATile
     bool isUnion = schedule && schedule.getOrder() == nsatile::LoopOrder::Union;
     InFlightDiagnostic error = reader->emitError();
     if (isUnion)
-      error << "exact_tokens=" << schedule.getExactTokens()
-            << " beside tokens=" << schedule.getTokens();
+      error << "the exact program, with tokens=" << schedule.getExactTokens()
+            << " beside tokens=" << schedule.getTokens() << ",";
     else if (schedule)
       error << "order=" << stringifyLoopOrder(schedule.getOrder());
     else
@@ -382,8 +382,8 @@ struct ConvertNSAToNSATile
           << type.getTop();
     Diagnostic &note = error.attachNote();
     if (isUnion)
-      note << "with exact_tokens=" << schedule.getTokens()
-           << ", order=union takes rows of any length";
+      note << "with tokens=" << schedule.getTokens()
+           << " for it, too, order=union takes rows of any length";
     else if (schedule)
       note << "order=union takes rows of any length";
     else

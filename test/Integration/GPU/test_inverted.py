@@ -21,7 +21,7 @@ GIVEN = [Case.small(name, dtype=dtype, schedule=f"order=key_major{rest}", target
          for name in ("moba", "block_sparse", "hstu_bsa", "nsa_pooled_weights")
          for dtype, target, heads in (("f32", "cuda", (6, 2)), ("bf16", "sm_80", (4, 2)),
                                       ("f16", "cuda", (3, 1)))
-         for rest in ("", ",tokens=24,keys=16,merge_tokens=3", ",tokens=64,keys=64,warps=4")
+         for rest in ("", ",tokens=24,keys=16;*.merge:tokens=3", ",tokens=64,keys=64,warps=4")
          if name != "hstu_bsa" or heads[0] == 4]
 
 

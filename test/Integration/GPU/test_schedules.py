@@ -49,7 +49,7 @@ OTHERS = [
 WIDE = ["", "tokens=16,keys=64", "tokens=64,keys=64,warps=12", "tokens=64,keys=80,stages=3",
         "tokens=21", "tokens=42,keys=128,warps=8", "order=key_major,splits=2"]
 # With one warpgroup, and with several that see other keys each.
-SPLITS = [spell(tokens=tokens, keys=keys, warps=warps, splits=splits, merge_tokens=merge)
+SPLITS = [f"{spell(tokens=tokens, keys=keys, warps=warps, splits=splits)};*.merge:tokens={merge}"
           for (tokens, warps), keys, (splits, merge) in itertools.product(
               ((32, 4), (96, 12), (64, "auto")), (64, 80), ((2, 1), (5, "auto"), ("auto", 3)))]
 # Fields that passes behind the layouts read.
