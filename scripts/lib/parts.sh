@@ -3,9 +3,9 @@
 
 RESULTS="$ROOT/build/test-results"
 PYTHON="$ROOT/.venv/bin/python"
-FUZZ_RUNS=100000
+FUZZ_RUNS=30000
 FUZZ_SECONDS=900
-PACKAGE_FUZZ_RUNS=20000
+PACKAGE_FUZZ_RUNS=8000
 DIFFERENTIAL_PROGRAMS=500
 
 PARTS=(build includes lit python checks differential sanitize fuzz wheel)

@@ -27,7 +27,8 @@ def sum_visible(q: np.ndarray, k: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("tokens, keys", [(1, 1), (4, 16), (5, 17), (13, 29), (3, 40), (40, 3)])
 def test_sums(tmp_path: Path, tiles: str, tokens: int, keys: int) -> None:
     rng = np.random.default_rng(tokens * keys)
-    q, k = (rng.standard_normal((2, length, heads, 8)) for length, heads in ((tokens, 6), (keys, 2)))
+    q, k = (rng.standard_normal((2, length, heads, 8))
+            for length, heads in ((tokens, 6), (keys, 2)))
     module = subprocess.run(
         ["nsacc-opt", "-", "--convert-nsa-to-nsatile", "--nsatile-online-softmax"],
         input=SOURCE.read_text().replace("tokens = 4, keys = 16>}", f"{tiles}>}}"),

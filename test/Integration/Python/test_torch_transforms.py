@@ -344,7 +344,7 @@ def test_jagged_tensors_are_ragged_dimensions(call):
     assert (found == expected.numpy()).all()
     assert packed.result_shapes(nested.values(), offsets) == {"out": (7, 2, 8)}
     for wrong in (offsets + 2**32, torch.tensor([0, 3 + 2**32, 7]), torch.tensor([0, -2**32, 7])):
-        with pytest.raises(ArgumentError, match="'T_offsets' must"):
+        with pytest.raises(ArgumentError, match="'T_offsets' has -?42949672[0-9]{2} at entry"):
             function(nested.values(), wrong)
 
 

@@ -24,7 +24,7 @@ def write_file(path, body, is_sealed=True):
 
 def make_file(body):
     """With a head that is right."""
-    head = b"nsacc-package".ljust(16, b"\0") + struct.pack("<QQ", 11, len(body))
+    head = b"nsacc-package".ljust(16, b"\0") + struct.pack("<QQ", 12, len(body))
     return head + struct.pack("<Q", _checksum(body, _checksum(head))) + body
 
 

@@ -134,7 +134,7 @@ TEST_F(CUDAProgramTest, TilesThatAreGivenStayAndGetAdvice) {
   EXPECT_THAT(message, HasSubstr("tiles take too much"));
   EXPECT_THAT(message,
               HasSubstr("'order=query_major, tokens=64, keys=64, warps=4; "
-                        "attend.1: keys=32, tokens=16' fits"));
+                        "attend.1: tokens=16, keys=32' fits"));
 }
 
 TEST_F(CUDAProgramTest, TilesThatAreGivenLeaveOthersToShrink) {
@@ -166,7 +166,7 @@ kernel f(q: f32[B, T, HQ, D], k: f32[B, S, H, D]) -> f32[B, T, HQ, D] {
         continue;
       }
       tokens += "select " + std::to_string(schedule.getTokens()) + " " +
-                std::to_string(schedule.getKeys());
+                std::to_string(schedule.getTileColumns());
       hasRoom = schedule.getTokens() <= 4;
       names.push_back(program.getSymName().str());
     }
