@@ -4,6 +4,8 @@
 #include "NSATile/IR/FoldSyntax.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace nsacc::nsatile;

@@ -1,8 +1,8 @@
 //===- Evaluator.cpp - Values of one query tile, on demand ----------------===//
 
 #include "Evaluator.h"
+#include "TileOpInterface.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "nsacc/Conversion/NSAToNSATile/TileOpInterface.h"
 
 using namespace mlir;
 using namespace nsacc;

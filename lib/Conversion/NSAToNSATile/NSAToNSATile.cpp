@@ -6,9 +6,10 @@
 #include "NSATile/Transforms/Passes.h"
 #include "PlanBuilder.h"
 #include "QueryProgram.h"
+#include "TileOpInterface.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "nsacc/Conversion/NSAToNSATile/TileOpInterface.h"
 #include "nsacc/Schedule/ScalarCost.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace nsacc {
 #define GEN_PASS_DEF_CONVERTNSATONSATILE

@@ -4,7 +4,7 @@
 #include "Evaluator.h"
 #include "NSA/IR/NSADialect.h"
 #include "SelectionLists.h"
-#include "nsacc/Conversion/NSAToNSATile/TileOpInterface.h"
+#include "TileOpInterface.h"
 
 using namespace mlir;
 using namespace nsacc;

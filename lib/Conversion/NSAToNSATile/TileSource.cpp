@@ -2,7 +2,7 @@
 
 #include "TileSource.h"
 #include "Halves.h"
-#include "nsacc/Conversion/NSAToNSATile/TileOpInterface.h"
+#include "TileOpInterface.h"
 
 using namespace mlir;
 using namespace nsacc;

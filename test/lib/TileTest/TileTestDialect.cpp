@@ -4,10 +4,10 @@
 #include "Evaluator.h"
 #include "NSA/IR/NSADialect.h"
 #include "NSA/IR/NSAOps.h"
+#include "TileOpInterface.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "nsacc/Conversion/NSAToNSATile/TileOpInterface.h"
 
 using namespace mlir;
 using namespace nsacc;
