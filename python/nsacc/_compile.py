@@ -119,7 +119,8 @@ def _spell_schedule(schedule: Mapping[str, Any]) -> str:
                 raise ArgumentError(f"'{field}' of the schedule is a {type(value).__qualname__}, "
                                     f"expected an integer or a string")
             own.append(f"{field}={value}")
-        if own:
+        # The compiler says what a name without fields lacks.
+        if own or (scope and not fields):
             groups.insert(0, f"{scope}: {', '.join(own)}" if scope else ", ".join(own))
         return groups
 

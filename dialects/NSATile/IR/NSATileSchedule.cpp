@@ -26,17 +26,22 @@ static Values expand(ScheduleAttr schedule) {
   return values;
 }
 
-//===----------------------------------------------------------------------===//
-// Fields
-//===----------------------------------------------------------------------===//
-
-ScheduleAttr ScheduleAttr::get(MLIRContext *context, const Values &given) {
+/// The fields that an attribute keeps: their values aren't defaults.
+static SmallVector<std::pair<Field, int64_t>> compact(const Values &given) {
   SmallVector<std::pair<Field, int64_t>> values;
   for (const FieldInfo &info : getFields())
     if (std::optional<int64_t> value = given[static_cast<size_t>(info.field)];
         value && *value != info.otherwise)
       values.emplace_back(info.field, *value);
-  return get(context, values);
+  return values;
+}
+
+//===----------------------------------------------------------------------===//
+// Fields
+//===----------------------------------------------------------------------===//
+
+ScheduleAttr ScheduleAttr::get(MLIRContext *context, const Values &given) {
+  return get(context, compact(given));
 }
 
 int64_t ScheduleAttr::get(Field field) const {
@@ -105,40 +110,29 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   Values given;
   if (parseFields(parser, ProgramRole::Main, given))
     return {};
-  SmallVector<std::pair<Field, int64_t>> values;
-  for (const FieldInfo &info : getFields())
-    if (std::optional<int64_t> value = at(given, info.field);
-        value && *value != info.otherwise)
-      values.emplace_back(info.field, *value);
   return parser.getChecked<ScheduleAttr>(place, parser.getContext(),
-                                         ArrayRef(values));
+                                         ArrayRef(compact(given)));
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
-  auto printProgram = [&](ProgramRole role) {
+  printer << '<';
+  StringRef separator = "";
+  for (ProgramRole role : schedule::kProgramRoles) {
     auto fields = llvm::make_filter_range(getValues(), [&](const auto &each) {
       return getInfo(each.first).program == role;
     });
+    if (fields.empty())
+      continue;
+    bool isMain = role == ProgramRole::Main;
+    printer << separator;
+    if (!isMain)
+      printer << schedule::getName(role) << " = <";
     llvm::interleaveComma(fields, printer, [&](const auto &each) {
       printer << getInfo(each.first).name << " = "
               << schedule::toString(each.first, each.second);
     });
-    return !fields.empty();
-  };
-  auto hasFields = [&](ProgramRole role) {
-    return llvm::any_of(getValues(), [&](const auto &each) {
-      return getInfo(each.first).program == role;
-    });
-  };
-  printer << '<';
-  bool isFirst = !printProgram(ProgramRole::Main);
-  for (ProgramRole role : llvm::drop_begin(schedule::kProgramRoles)) {
-    if (!hasFields(role))
-      continue;
-    printer << (isFirst ? "" : ", ") << schedule::getName(role) << " = <";
-    printProgram(role);
-    printer << '>';
-    isFirst = false;
+    printer << (isMain ? "" : ">");
+    separator = ", ";
   }
   printer << '>';
 }

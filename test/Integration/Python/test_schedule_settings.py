@@ -87,6 +87,8 @@ def test_results_that_have_programs_of_their_own(schedule):
 def test_mappings_are_schedules():
     program = nsa({"keys": 32, "slc": {"order": "union", "tokens": 8}, "cmp": {"keys": 128}})
     assert program.schedule == "keys=32; slc: order=union, tokens=8; cmp: keys=128"
+    program = nsa({"swa": {"splits": 3, "merge": {"tokens": 1}}, "*": {"merge": {"heads": 1}}})
+    assert program.schedule == "swa: splits=3; swa.merge: tokens=1; *.merge: heads=1"
     assert nsa({}).schedule == nsa(None).schedule == ""
     for wrong, message in [
             ({3: 4}, "a name in the schedule is a int, expected a string"),
@@ -96,6 +98,8 @@ def test_mappings_are_schedules():
             ({"keys": "16, tokens=4"}, "'keys' of the schedule is '16, tokens=4', expected a word"),
             ({"keys": ""}, "'keys' of the schedule is '', expected a word"),
             ({"slc: keys": 16}, "a name in the schedule is 'slc: keys', expected a word"),
+            ({"slc": {}}, "column 1: expected FIELD=VALUE behind 'slc:'"),
+            ({"swa": {"mrge": {"tokens": 1}}}, "column 1: the program has no op 'swa.mrge'"),
             ({"a; slc": {"keys": 3}}, "a name in the schedule is 'a; slc', expected a word"),
             ({"slx": {"keys": 3}}, "column 1: the program has no op 'slx': did you mean 'slc'?")]:
         with pytest.raises(ArgumentError, match=message.replace("?", "[?]")):
