@@ -6,6 +6,7 @@
 #include "NSATile/Transforms/Passes.h"
 #include "PlanBuilder.h"
 #include "QueryProgram.h"
+#include "SelectionLists.h"
 #include "TileOpInterface.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "nsacc/Schedule/ScalarCost.h"

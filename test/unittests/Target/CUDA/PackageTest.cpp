@@ -51,11 +51,13 @@ static Dim makePool(int64_t len, int64_t stride, Dim::Tail tail) {
   return dim;
 }
 
-/// A number of a plan whose only parameter has one dimension.
+/// A number of a plan of at most two parameters, all of whose dimensions have
+/// `size`.
 static int64_t evaluate(rt::Plan plan, uint32_t number, int64_t size) {
   plan.checks.clear();
   std::vector<int64_t> numbers;
-  EXPECT_EQ(rt::computeNumbers(plan, {&size, &size}, numbers), std::nullopt);
+  const int64_t sizes[] = {size, size};
+  EXPECT_EQ(rt::computeNumbers(plan, {sizes, sizes}, numbers), std::nullopt);
   return numbers[number];
 }
 
