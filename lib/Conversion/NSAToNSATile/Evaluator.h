@@ -3,7 +3,7 @@
 #ifndef NSACC_LIB_CONVERSION_NSATONSATILE_EVALUATOR_H
 #define NSACC_LIB_CONVERSION_NSATONSATILE_EVALUATOR_H
 
-#include "AttendTiles.h"
+#include "AttendFold.h"
 #include "QueryTile.h"
 #include "TileSource.h"
 

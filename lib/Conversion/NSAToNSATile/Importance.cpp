@@ -138,7 +138,7 @@ Value ImportanceTiles::getEnd(Value tensor) {
     return getNumColumns(getColumnDim(tensor));
   if (auto importance = dyn_cast_or_null<ImportanceOp>(op)) {
     Source &source = *sources.find(op)->second;
-    return source.scorer.getLastKey(source.rows);
+    return source.scorer.getBounds().getLastKey(source.rows);
   }
   auto blocks = dyn_cast_or_null<BlocksOp>(op);
   if (!blocks)
@@ -291,8 +291,8 @@ Tile ImportanceTiles::evaluateImportance(ImportanceOp op,
   KeyTile keys = {.first = columns.first,
                   .count = columns.count,
                   .step = columns.step,
-                  .partial =
-                      source.scorer.isPartial(source.bounds, keys.first, last),
+                  .partial = source.scorer.getBounds().isPartial(
+                      source.bounds, keys.first, last),
                   .mayBeNegative = true};
   // A scale that the program gives may turn -inf around.
   bool rawScale = op.getKind() == ImportanceKind::Prob &&

@@ -3,9 +3,9 @@
 #ifndef NSACC_LIB_CONVERSION_NSATONSATILE_IMPORTANCE_H
 #define NSACC_LIB_CONVERSION_NSATONSATILE_IMPORTANCE_H
 
-#include "AttendTiles.h"
 #include "EntryReduction.h"
 #include "Evaluator.h"
+#include "Scorer.h"
 #include "llvm/ADT/MapVector.h"
 #include <memory>
 
@@ -78,7 +78,8 @@ private:
         : scorer(program, tile,
                  mlir::cast<nsa::ScoringOpInterface>(op.getOperation()),
                  schedule),
-          rows(scorer.getAllRows()), bounds(scorer.getBounds(rows)) {}
+          rows(scorer.getAllRows()),
+          bounds(scorer.getBounds().getBounds(rows)) {}
     Scorer scorer;
     QueryRows rows;
     llvm::SmallVector<KeyBounds> bounds;

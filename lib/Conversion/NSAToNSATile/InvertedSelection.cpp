@@ -1,11 +1,9 @@
 //===- InvertedSelection.cpp - Attention block by block of a selection ----===//
 
 #include "Attention.h"
-#include "Halves.h"
-#include "NSA/Analysis/Rounding.h"
 #include "NSATile/IR/NSATileHints.h"
 #include "NSATile/Transforms/Passes.h"
-#include "mlir/Dialect/Math/IR/Math.h"
+#include "StoredStates.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -403,67 +401,6 @@ Inversion::BlockTile Inversion::getTile(ProgramBuilder &program,
 // States
 //===----------------------------------------------------------------------===//
 
-/// Scores a block's keys, and no others, for all rows of the tile.
-SmallVector<Value> Attention::foldBlock(Value block, Value exists) {
-  IndexMath m = program.math();
-  QueryRows rows = scorer.getAllRows();
-  KeyTiling tiling = getBlockTiling();
-  Value first = m.mul(block, tiling.parts);
-  Value end = m.select(exists, m.add(first, tiling.parts), first);
-  nsatile::FoldDomain domain = {
-      .ranges = clampRanges(m, scorer.getRanges(scorer.getBounds(rows), tiling),
-                            first, end)};
-  return foldTiles(rows, domain, {}, [&](Value number, ValueRange) {
-    return tiling.getTile(program.math(), number);
-  });
-}
-
-SmallVector<Value> Attention::packState(ValueRange state) {
-  SmallVector<Value> packed;
-  for (Value part : state) {
-    bool isPacked = isRoundedToBF16(op) &&
-                    cast<RankedTensorType>(part.getType()).getRank() == 2;
-    if (!isPacked) {
-      packed.push_back(part);
-      continue;
-    }
-    TileMath math(builder, loc, tile.getRows(), channels);
-    Halves halves = packHalves(math, part);
-    packed.append({halves.elements, halves.scale});
-  }
-  return packed;
-}
-
-/// State that a block left for the rows that have it. Other rows have the
-/// initial state.
-SmallVector<Value> Attention::loadEntry(const PartialStates &partial,
-                                        Value entry) {
-  TileMath math(builder, loc, tile.getRows(), channels);
-  int64_t top = cast<SelectionType>(partial.selection.getType()).getTop();
-  Tile exists = {hasEntry(program, tile, partial.selection, entry),
-                 TileAxes::Row};
-  SmallVector<Value> stored, state;
-  for (Value buffer : partial.buffers)
-    stored.push_back(
-        loadListedState(program, tile, program.import(buffer), entry, top));
-  ArrayRef<Value> rest = stored;
-  for (Value initial : getInitialState(tile.getRows())) {
-    Value part = rest.front();
-    rest = rest.drop_front();
-    TileAxes axes = TileAxes::Row;
-    if (cast<RankedTensorType>(part.getType()).getRank() == 2) {
-      axes = TileAxes::Matrix;
-      if (isRoundedToBF16(op)) {
-        part = unpackHalves(math, {part, axes}, {rest.front(), TileAxes::Row})
-                   .value;
-        rest = rest.drop_front();
-      }
-    }
-    state.push_back(math.select(exists, {part, axes}, {initial, axes}).value);
-  }
-  return state;
-}
-
 namespace {
 
 /// Bytes of one row's state.
@@ -570,10 +507,9 @@ nsatile::ProgramOp buildBlockProgram(PlanBuilder &plan, const QueryShape &shape,
                          .endToken = found.endToken};
   QueryTile tile = createListedTile(program, shape.dims, tokens, group, place,
                                     std::move(listed));
-  bool onlyLse = op.isSoftmax() && op.getOutput().use_empty();
-  Attention attention(program, tile, op, schedule, onlyLse);
-  SmallVector<Value> state =
-      attention.packState(attention.foldBlock(found.block.number, exists));
+  Attention attention(program, tile, op, schedule, needsOnlyLse(op));
+  RowState state = packState(program, tile, attention.getFold(),
+                             attention.walkBlock(found.block.number, exists));
   if (partial.buffers.empty())
     partial = allocateStates(plan, shape, group, selection, state);
   for (auto [buffer, rows] : llvm::zip_equal(partial.buffers, state))

@@ -1,62 +1,19 @@
 //===- Scorer.cpp - Scores and masks of one query tile --------------------===//
 
-#include "AttendTiles.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "Scorer.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Remarks.h"
 #include <cmath>
 
 using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-/// The sequence dimension of a tensor of keys or values.
-static Attribute getSequenceDim(Value keys) {
-  auto type = cast<NamedTensorType>(keys.getType());
-  return type.getDims()[type.isRagged() ? 0 : 1];
-}
-
-/// The token dimension that positions count in: S for keys over S or pooled
-/// from S.
-static Attribute getPositionDim(Attribute sequence) {
-  if (auto pooled = dyn_cast<PooledDimAttr>(sequence))
-    return NamedDimAttr::get(sequence.getContext(), pooled.getBase(),
-                             pooled.getRagged());
-  return sequence;
-}
-
-ProgramBuilder::Row nsacc::getKeyRow(ProgramBuilder &program, Value keys,
-                                     Value batchRow) {
-  return program.getRow(getSequenceDim(keys), batchRow);
-}
-
-/// Emits the text of `nsa-report-masks` as a remark.
-static void reportMask(ScoringOpInterface op, const MaskInfo &mask) {
-  auto kernel = op->getParentOfType<KernelOp>();
-  auto options = remark::RemarkOpts::name("MaskBounds")
-                     .category("nsa-mask-analysis")
-                     .function(kernel ? kernel.getSymName() : StringRef());
-  if (auto remark = remark::analysis(op.getLoc(), options))
-    remark << toString(mask);
-}
-
 Scorer::Scorer(ProgramBuilder &program, const QueryTile &tile,
                ScoringOpInterface op, nsatile::ScheduleAttr schedule)
     : program(program), tile(tile), op(op), schedule(schedule),
-      mask(analyzeMask(op)) {
-  if (!op.getMask().empty())
-    reportMask(op, mask);
+      bounds(program, tile, op, schedule) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
-  Attribute sequence = getSequenceDim(op.getKey());
-  keyRow = getKeyRow(program, op.getKey(), tile.batchRow);
-  Value numTokens =
-      program.getRow(getPositionDim(sequence), tile.batchRow).size;
-  shift = program.math().sub(numTokens, tile.numTokens);
-  if (auto importance = dyn_cast<ImportanceOp>(op.getOperation()))
-    if (std::optional<NeededEntries> needed = NeededEntries::find(importance))
-      leaveOut(*needed, numTokens);
-
   if (!op.getScale().empty()) {
     TileMath math(builder, loc, 1, 1);
     std::optional<Demand> demand = getDemand(Clause::Scale);
@@ -69,26 +26,13 @@ Scorer::Scorer(ProgramBuilder &program, const QueryTile &tile,
   }
 }
 
-/// Leaves out all other entries: code for them may have no value.
-void Scorer::leaveOut(const NeededEntries &needed, Value numTokens) {
-  IndexMath m = program.math();
-  Value zero = m.constant(0), end = zero;
-  for (int64_t block : needed.blocks)
-    end = m.max(end, m.mul(m.ceilDiv(numTokens, block), block));
-  Value entries = m.ceilDiv(m.add(end, -needed.dim.getFirstStart()),
-                            needed.dim.getStride());
-  entries = m.add(m.max(entries, zero), needed.dim.getMemory());
-  entries = m.select(m.less(zero, numTokens), entries, zero);
-  keyRow.size = m.min(keyRow.size, entries);
-  firstKey = needed.getFirst();
-}
-
 bool Scorer::hasMixedTypes() {
   return cast<NamedTensorType>(op.getQuery().getType()).getElementType() !=
          cast<NamedTensorType>(op.getKey().getType()).getElementType();
 }
 
-Value Scorer::getEndToken() {
+/// First token past the tile's tokens that exist.
+static Value getEndToken(ProgramBuilder &program, const QueryTile &tile) {
   if (tile.listed)
     return tile.listed->endToken;
   IndexMath m = program.math();
@@ -99,7 +43,7 @@ QueryRows Scorer::getAllRows() {
   IndexMath m = program.math();
   auto type = cast<NamedTensorType>(op.getQuery().getType());
   int64_t channels = *program.getPlan().getStaticSize(type.getDims().back());
-  Value end = getEndToken();
+  Value end = getEndToken(program, tile);
   Value query = loadQueryMatrix(program, tile, op.getQuery(), channels);
   // A product has operands of one type.
   if (hasMixedTypes())
@@ -119,8 +63,8 @@ QueryRows Scorer::getAllRows() {
           query,
           tile.tokenOfRow,
           tile.headOfRow,
-          m.add(first, shift),
-          m.add(m.add(end, -1), shift),
+          m.add(first, getShift()),
+          m.add(m.add(end, -1), getShift()),
           exist};
 }
 
@@ -136,8 +80,8 @@ QueryRows Scorer::slice(const QueryRows &rows, Value first, int64_t count,
           extract(rows.query),
           extract(rows.tokens),
           extract(rows.heads),
-          m.add(firstToken, shift),
-          m.add(lastToken, shift)};
+          m.add(firstToken, getShift()),
+          m.add(lastToken, getShift())};
 }
 
 //===----------------------------------------------------------------------===//
@@ -163,10 +107,10 @@ Value Scorer::loadChannels(Value tensor, const KeyTile &keys,
   if (!type.isRagged())
     offsets.push_back(tile.batchRow);
   int64_t sequence = offsets.size();
-  offsets.push_back(m.add(keyRow.start, keys.first));
+  offsets.push_back(m.add(getKeyRow().start, keys.first));
   offsets.push_back(tile.keyHead);
   offsets.push_back(slice ? slice->first : m.constant(0));
-  SmallVector<Value> limits = {m.add(keyRow.start, keyRow.size),
+  SmallVector<Value> limits = {m.add(getKeyRow().start, getKeyRow().size),
                                m.constant(channels)};
   DenseI64ArrayAttr steps;
   if (keys.step != 1)
@@ -199,7 +143,8 @@ SmallVector<Tile> Scorer::getRowArguments(const QueryRows &rows) {
   OpBuilder &builder = program.getBuilder();
   TileMath math(builder, program.getLoc(), rows.count, 1);
   Tile tokens = {rows.tokens, TileAxes::Row};
-  Tile position = math.apply<arith::AddIOp>(tokens, {shift, TileAxes::Scalar});
+  Tile position =
+      math.apply<arith::AddIOp>(tokens, {getShift(), TileAxes::Scalar});
   return {{tile.batchRow, TileAxes::Scalar},
           {rows.heads, TileAxes::Row},
           tokens,
@@ -241,14 +186,15 @@ bool Scorer::hidesKeysBeyondEnd() {
       return false;
   auto endsBehindPosition = [&](AffineExpr upper) {
     AffineExpr position = getAffineDimExpr(0, upper.getContext());
-    auto distance = dyn_cast<AffineConstantExpr>(
-        simplifyAffineExpr(upper - position, 1, mask.symbols.size()));
+    auto distance = dyn_cast<AffineConstantExpr>(simplifyAffineExpr(
+        upper - position, 1, bounds.getMask().symbols.size()));
     return distance && distance.getValue() <= 1;
   };
-  return !mask.intervals.empty() &&
-         llvm::all_of(mask.intervals, [&](const KeyInterval &interval) {
-           return llvm::any_of(interval.upper, endsBehindPosition);
-         });
+  return !bounds.getMask().intervals.empty() &&
+         llvm::all_of(bounds.getMask().intervals,
+                      [&](const KeyInterval &interval) {
+                        return llvm::any_of(interval.upper, endsBehindPosition);
+                      });
 }
 
 Tile Scorer::multiply(const QueryRows &rows, const KeyTile &tile,
@@ -304,10 +250,10 @@ std::optional<Tile> Scorer::getVisible(const QueryRows &rows,
   // Keys outside of the sequence were loaded as zeros.
   if (!hidesKeysBeyondEnd())
     require(math.compare(arith::CmpIPredicate::slt, keys,
-                         {keyRow.size, TileAxes::Scalar}));
+                         {getKeyRow().size, TileAxes::Scalar}));
   if (tile.mayBeNegative)
     require(math.compare(arith::CmpIPredicate::sge, keys,
-                         {m.constant(firstKey), TileAxes::Scalar}));
+                         {m.constant(bounds.getFirstKey()), TileAxes::Scalar}));
   if (op.getMask().empty())
     return visible;
   Tile active = visible.value_or(Tile());
@@ -389,7 +335,7 @@ Tile Scorer::evaluateMask(const QueryRows &rows, const KeyTile &tile,
   // apart, so that they cost one comparison.
   IndexMath m = program.math();
   scf::IfOp::create(program.getBuilder(), program.getLoc(),
-                    m.less(shift, m.constant(0)),
+                    m.less(getShift(), m.constant(0)),
                     [&](OpBuilder &builder, Location loc) {
                       evaluate();
                       scf::YieldOp::create(builder, loc);

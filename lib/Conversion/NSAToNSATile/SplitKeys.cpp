@@ -2,6 +2,7 @@
 
 #include "Attention.h"
 #include "NSATile/Transforms/Passes.h"
+#include "StoredStates.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include <numeric>
 
@@ -98,7 +99,7 @@ static nsatile::ProgramOp buildPartProgram(PlanBuilder &plan,
                                            PartialStates &partial) {
   nsatile::ScheduleAttr fast = getSchedule(op),
                         schedule = isExact ? fast.getExact() : fast;
-  bool onlyLse = op.isSoftmax() && op.getOutput().use_empty();
+  bool onlyLse = needsOnlyLse(op);
   ProgramBuilder program(plan, op.getLoc(), "partial", schedule);
   // An exact program's tiles are parts of the tiles with the marks that it
   // reads.
@@ -128,11 +129,12 @@ static nsatile::ProgramOp buildPartProgram(PlanBuilder &plan,
     tile.slice =
         getSlice(program, m.sub(place.part, m.mul(number, slices)), fast);
   Attention attention(program, tile, op, schedule, onlyLse);
-  SmallVector<Value> state = attention.foldPart(part);
+  RowState state = attention.walk(attention.getRows(), part);
   if (partial.buffers.empty())
     partial = allocatePartialStates(plan, shape.dims, partial.splits, state,
-                                    attention.getChannels());
-  attention.storeState(partial, part.number, state);
+                                    attention.getFold().getAllChannels());
+  StoredStates(program, tile, attention.getFold(), partial)
+      .store(part.number, state);
   program.setOps(op.getOperation());
   launch(program, grid);
   return program.getProgram();

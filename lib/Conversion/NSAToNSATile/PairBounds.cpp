@@ -1,8 +1,8 @@
-//===- KeyDomain.cpp - Keys that a query tile sees ------------------------===//
+//===- PairBounds.cpp - Keys that queries see -----------------------------===//
 
-#include "AttendTiles.h"
+#include "PairBounds.h"
 #include "mlir/Dialect/Affine/Utils.h"
-#include "mlir/IR/Matchers.h"
+#include "mlir/IR/Remarks.h"
 #include <limits>
 
 using namespace mlir;
@@ -10,10 +10,72 @@ using namespace nsacc;
 using namespace nsacc::nsa;
 
 //===----------------------------------------------------------------------===//
+// Keys
+//===----------------------------------------------------------------------===//
+
+Attribute nsacc::getSequenceDim(Value keys) {
+  auto type = cast<NamedTensorType>(keys.getType());
+  return type.getDims()[type.isRagged() ? 0 : 1];
+}
+
+/// The token dimension that positions count in: S for keys over S or pooled
+/// from S.
+static Attribute getPositionDim(Attribute sequence) {
+  if (auto pooled = dyn_cast<PooledDimAttr>(sequence))
+    return NamedDimAttr::get(sequence.getContext(), pooled.getBase(),
+                             pooled.getRagged());
+  return sequence;
+}
+
+ProgramBuilder::Row nsacc::getKeyRow(ProgramBuilder &program, Value keys,
+                                     Value batchRow) {
+  return program.getRow(getSequenceDim(keys), batchRow);
+}
+
+/// Emits the text of `nsa-report-masks` as a remark.
+static void reportMask(ScoringOpInterface op, const MaskInfo &mask) {
+  auto kernel = op->getParentOfType<KernelOp>();
+  auto options = remark::RemarkOpts::name("MaskBounds")
+                     .category("nsa-mask-analysis")
+                     .function(kernel ? kernel.getSymName() : StringRef());
+  if (auto remark = remark::analysis(op.getLoc(), options))
+    remark << toString(mask);
+}
+
+PairBounds::PairBounds(ProgramBuilder &program, const QueryTile &tile,
+                       ScoringOpInterface op, nsatile::ScheduleAttr schedule)
+    : program(program), tile(tile), schedule(schedule), mask(analyzeMask(op)) {
+  if (!op.getMask().empty())
+    reportMask(op, mask);
+  keyRow = nsacc::getKeyRow(program, op.getKey(), tile.batchRow);
+  Value numTokens =
+      program.getRow(getPositionDim(getSequenceDim(op.getKey())), tile.batchRow)
+          .size;
+  shift = program.math().sub(numTokens, tile.numTokens);
+  if (auto importance = dyn_cast<ImportanceOp>(op.getOperation()))
+    if (std::optional<NeededEntries> needed = NeededEntries::find(importance))
+      leaveOut(*needed, numTokens);
+}
+
+/// Leaves out all other entries: code for them may have no value.
+void PairBounds::leaveOut(const NeededEntries &needed, Value numTokens) {
+  IndexMath m = program.math();
+  Value zero = m.constant(0), end = zero;
+  for (int64_t block : needed.blocks)
+    end = m.max(end, m.mul(m.ceilDiv(numTokens, block), block));
+  Value entries = m.ceilDiv(m.add(end, -needed.dim.getFirstStart()),
+                            needed.dim.getStride());
+  entries = m.add(m.max(entries, zero), needed.dim.getMemory());
+  entries = m.select(m.less(zero, numTokens), entries, zero);
+  keyRow.size = m.min(keyRow.size, entries);
+  firstKey = needed.getFirst();
+}
+
+//===----------------------------------------------------------------------===//
 // Bounds
 //===----------------------------------------------------------------------===//
 
-Value Scorer::getSymbol(const MaskSymbol &symbol) {
+Value PairBounds::getSymbol(const MaskSymbol &symbol) const {
   switch (symbol.kind) {
   case MaskSymbol::Kind::BatchRow:
     return tile.batchRow;
@@ -38,12 +100,13 @@ static bool mentionsHead(AffineExpr expr, const MaskInfo &mask) {
 
 /// Whether a bound may exceed an index. Indices have 32 bits on GPUs, and sizes
 /// are below 2^29. A bound beyond them is ignored on all targets.
-bool Scorer::mayLeaveIndex(AffineExpr bound) {
+static bool mayLeaveIndex(AffineExpr bound) {
   std::optional<int64_t> most = getMagnitude(bound, /*sizeBits=*/29);
   return !most || *most >= std::numeric_limits<int32_t>::max();
 }
 
-Value Scorer::evaluate(AffineExpr expr, const QueryRows &rows, bool greatest) {
+Value PairBounds::evaluate(AffineExpr expr, const QueryRows &rows,
+                           bool greatest) const {
   if (mentionsHead(expr, mask))
     return {};
   MLIRContext *context = expr.getContext();
@@ -59,8 +122,8 @@ Value Scorer::evaluate(AffineExpr expr, const QueryRows &rows, bool greatest) {
                                   {rows.first, rows.last}, symbols);
 }
 
-KeyBounds Scorer::getBounds(const QueryRows &rows,
-                            const KeyInterval &interval) {
+KeyBounds PairBounds::getBounds(const QueryRows &rows,
+                                const KeyInterval &interval) const {
   IndexMath m = program.math();
   Value zero = m.constant(0), start = m.constant(firstKey);
   KeyBounds bounds = {start, keyRow.size, start, keyRow.size, interval.exact};
@@ -106,14 +169,14 @@ KeyBounds Scorer::getBounds(const QueryRows &rows,
   return bounds;
 }
 
-SmallVector<KeyBounds> Scorer::getBounds(const QueryRows &rows) {
+SmallVector<KeyBounds> PairBounds::getBounds(const QueryRows &rows) const {
   SmallVector<KeyBounds> bounds;
   for (const KeyInterval &interval : mask.intervals)
     bounds.push_back(getBounds(rows, interval));
   return bounds;
 }
 
-Value Scorer::getLastKey(const QueryRows &rows) {
+Value PairBounds::getLastKey(const QueryRows &rows) const {
   IndexMath m = program.math();
   Value end = m.constant(0);
   for (const KeyBounds &bounds : getBounds(rows))
@@ -121,7 +184,8 @@ Value Scorer::getLastKey(const QueryRows &rows) {
   return end;
 }
 
-Value Scorer::isSeen(ArrayRef<KeyBounds> all, Value first, Value end) {
+Value PairBounds::isSeen(ArrayRef<KeyBounds> all, Value first,
+                         Value end) const {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   IndexMath m = program.math();
@@ -136,7 +200,8 @@ Value Scorer::isSeen(ArrayRef<KeyBounds> all, Value first, Value end) {
                                          builder.getBoolAttr(false));
 }
 
-Value Scorer::isPartial(ArrayRef<KeyBounds> all, Value first, Value last) {
+Value PairBounds::isPartial(ArrayRef<KeyBounds> all, Value first,
+                            Value last) const {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   IndexMath m = program.math();
@@ -157,67 +222,18 @@ Value Scorer::isPartial(ArrayRef<KeyBounds> all, Value first, Value last) {
 // Tiles
 //===----------------------------------------------------------------------===//
 
-KeyTiling KeyTiling::ofBlocks(int64_t block, int64_t keys) {
-  // Tiles of whole vectors, also at the end of a block of odd size.
-  constexpr int64_t granularity = 16;
-  KeyTiling tiling;
-  tiling.block = block;
-  tiling.width = block % keys == 0
-                     ? keys
-                     : llvm::alignTo(llvm::divideCeil(
-                                         block, llvm::divideCeil(block, keys)),
-                                     granularity);
-  tiling.parts = llvm::divideCeil(block, tiling.width);
-  return tiling;
-}
-
-KeyTile KeyTiling::getTile(IndexMath m, Value number) const {
-  if (block == 0)
-    return {.first = m.add(origin, m.mul(number, width)),
-            .count = width,
-            .block = matchPattern(origin, m_Zero()) ? width : 0};
-  Value entry = m.floorDiv(number, parts);
-  Value first = m.mul(entry, block);
-  KeyTile tile = {.first = first, .count = width, .block = block};
-  if (parts > 1)
-    tile.first = m.add(first, m.mul(m.sub(number, m.mul(entry, parts)), width));
-  if (parts * width != block)
-    tile.end = m.add(first, block);
-  return tile;
-}
-
-Value KeyTiling::getTileBefore(IndexMath m, Value key) const {
-  if (block == 0)
-    return m.floorDiv(m.sub(key, origin), width);
-  Value entry = m.floorDiv(key, block);
-  if (parts == 1)
-    return entry;
-  Value rest = m.sub(key, m.mul(entry, block));
-  return m.add(m.mul(entry, parts), m.floorDiv(rest, width));
-}
-
-Value KeyTiling::getTileBehind(IndexMath m, Value key) const {
-  if (block == 0)
-    return m.ceilDiv(m.sub(key, origin), width);
-  if (parts == 1)
-    return m.ceilDiv(key, block);
-  Value entry = m.floorDiv(key, block);
-  Value rest = m.sub(key, m.mul(entry, block));
-  return m.add(m.mul(entry, parts),
-               m.min(m.ceilDiv(rest, width), m.constant(parts)));
-}
-
-QueryRows Scorer::ofTile(const QueryRows &rows) {
+QueryRows PairBounds::ofTile(const QueryRows &rows) const {
   return rows.exist ? ofTokens(rows, tile.firstToken, tile.tokens) : rows;
 }
 
-QueryRows Scorer::ofPart(const QueryRows &rows, const KeyPart &part) {
+QueryRows PairBounds::ofPart(const QueryRows &rows, const KeyPart &part) const {
   IndexMath m = program.math();
   Value number = m.floorDiv(tile.firstToken, part.tokens);
   return ofTokens(rows, m.mul(number, part.tokens), part.tokens);
 }
 
-QueryRows Scorer::ofTokens(const QueryRows &rows, Value first, int64_t count) {
+QueryRows PairBounds::ofTokens(const QueryRows &rows, Value first,
+                               int64_t count) const {
   IndexMath m = program.math();
   QueryRows all = rows;
   Value end = m.min(m.add(first, count), tile.numTokens);
@@ -230,7 +246,7 @@ QueryRows Scorer::ofTokens(const QueryRows &rows, Value first, int64_t count) {
 /// The key from which tiles of keys are counted. In a band it is the first key
 /// that any row of any warpgroup sees: a band covers fewer tiles if they begin
 /// where it does. Several intervals share tiles, counted from 0.
-Value Scorer::getOrigin(const QueryRows &rows) {
+Value PairBounds::getOrigin(const QueryRows &rows) const {
   IndexMath m = program.math();
   Value origin = m.constant(0);
   if (mask.intervals.size() != 1 || mask.readsAtPositions)
@@ -242,19 +258,21 @@ Value Scorer::getOrigin(const QueryRows &rows) {
   return origin;
 }
 
-KeyTiling Scorer::getTiling(const QueryRows &rows) {
+KeyTiling PairBounds::getTiling(const QueryRows &rows) const {
   KeyTiling tiling;
   tiling.width = schedule.getTileColumns();
   tiling.origin = getOrigin(rows);
   return tiling;
 }
 
-KeyTiling Scorer::getTiling(const QueryRows &rows, const KeyPart &part) {
+KeyTiling PairBounds::getTiling(const QueryRows &rows,
+                                const KeyPart &part) const {
   return getTiling(ofPart(rows, part));
 }
 
-SmallVector<nsatile::TileRange> Scorer::getRanges(ArrayRef<KeyBounds> allBounds,
-                                                  const KeyTiling &tiling) {
+SmallVector<nsatile::TileRange>
+PairBounds::getRanges(ArrayRef<KeyBounds> allBounds,
+                      const KeyTiling &tiling) const {
   IndexMath m = program.math();
   SmallVector<nsatile::TileRange> ranges;
   for (auto [interval, bounds] : llvm::zip_equal(mask.intervals, allBounds)) {
@@ -280,10 +298,9 @@ SmallVector<nsatile::TileRange> Scorer::getRanges(ArrayRef<KeyBounds> allBounds,
   return ranges;
 }
 
-SmallVector<nsatile::TileRange> Scorer::cut(ArrayRef<nsatile::TileRange> ranges,
-                                            const QueryRows &rows,
-                                            const KeyTiling &tiling,
-                                            const KeyPart &part) {
+SmallVector<nsatile::TileRange>
+PairBounds::cut(ArrayRef<nsatile::TileRange> ranges, const QueryRows &rows,
+                const KeyTiling &tiling, const KeyPart &part) const {
   IndexMath m = program.math();
   KeyTiling units = tiling;
   units.width = part.keys;
@@ -303,25 +320,4 @@ SmallVector<nsatile::TileRange> Scorer::cut(ArrayRef<nsatile::TileRange> ranges,
   Value low = m.mul(begin, tilesOfUnit);
   Value high = m.mul(m.min(m.add(begin, share), end), tilesOfUnit);
   return clampRanges(m, ranges, low, high);
-}
-
-SmallVector<nsatile::TileRange>
-nsacc::clampRanges(IndexMath m, ArrayRef<nsatile::TileRange> ranges, Value low,
-                   Value high) {
-  SmallVector<nsatile::TileRange> cut;
-  for (const nsatile::TileRange &own : ranges) {
-    nsatile::TileRange range;
-    range.first = m.clamp(low, own.first, own.end);
-    range.end = m.clamp(high, range.first, own.end);
-    // Ends of a range that are known to be equal stay so.
-    range.fullFirst = own.hasHead()
-                          ? m.clamp(own.fullFirst, range.first, range.end)
-                          : range.first;
-    range.fullEnd = !own.hasFull() ? range.fullFirst
-                    : !own.hasTail()
-                        ? range.end
-                        : m.clamp(own.fullEnd, range.fullFirst, range.end);
-    cut.push_back(range);
-  }
-  return cut;
 }
