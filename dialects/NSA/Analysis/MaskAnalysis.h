@@ -69,6 +69,26 @@ std::optional<int64_t> getMagnitude(mlir::AffineExpr expr, unsigned sizeBits);
 mlir::AffineExpr boundOverRows(mlir::AffineExpr expr, mlir::AffineExpr first,
                                mlir::AffineExpr last, bool greatest);
 
+/// The queries that may see a key: the positions `max(lower) <= i < min(upper)`.
+/// Expressions are over the first key (d0), the last key (d1) and the symbols of
+/// the mask.
+struct QueryInterval {
+  llvm::SmallVector<mlir::AffineExpr, 2> lower, upper;
+  /// Whether no bound is left out because it can't be solved for i, there are
+  /// no guards, and the mask's interval is exact.
+  bool exact = true;
+};
+
+/// The queries to which an interval shows some key from the first to the last:
+/// `lower(i) <= last` and `first < upper(i)`, solved for i. Each bound is
+/// affine in i with constant divisors; a bound in which i occurs twice, or
+/// under a remainder, isn't solved.
+QueryInterval findQueriesOfAny(const KeyInterval &interval);
+/// The queries to which an interval shows all keys from the first to the last:
+/// `lower(i) <= first` and `last < upper(i)`, solved for i. If the result isn't
+/// exact, some keys may be hidden from its queries.
+QueryInterval findQueriesOfAll(const KeyInterval &interval);
+
 /// "s0*2 <= j < d0 + 1": for remarks and tests.
 std::string toString(const KeyInterval &interval, const MaskInfo &info);
 

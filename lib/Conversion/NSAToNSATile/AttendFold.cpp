@@ -6,6 +6,22 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
+RowState nsacc::foldSteps(
+    ProgramBuilder &program, const nsatile::FoldDomain &domain,
+    ValueRange initial, PairFold::GetKeys getKeys,
+    llvm::function_ref<RowState(const KeyTile &, ValueRange)> step) {
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  OpBuilder::InsertionGuard guard(builder);
+  auto fold = nsatile::FoldOp::create(builder, loc, domain, initial.getTypes(),
+                                      initial);
+  builder.setInsertionPointToEnd(&fold.getBody().front());
+  KeyTile keys = getKeys(fold.getTile(), fold.getWords());
+  keys.partial = fold.getPartial();
+  nsatile::YieldOp::create(builder, loc, step(keys, fold.getState()));
+  return RowState(fold.getResults());
+}
+
 AttendFold::AttendFold(ProgramBuilder &program, const QueryTile &tile,
                        Scorer &scorer, AttendOp op, bool onlyLse)
     : program(program), builder(program.getBuilder()), loc(program.getLoc()),

@@ -33,6 +33,13 @@ public:
   virtual RowState merge(mlir::ValueRange lhs, mlir::ValueRange rhs) = 0;
 };
 
+/// Folds over the tiles of a domain from `initial` on with an `nsatile.fold`,
+/// whose step `step` builds.
+RowState
+foldSteps(ProgramBuilder &program, const nsatile::FoldDomain &domain,
+          mlir::ValueRange initial, PairFold::GetKeys getKeys,
+          llvm::function_ref<RowState(const KeyTile &, mlir::ValueRange)> step);
+
 /// Output and log-sum-exp of an attention for the rows of a tile. The output is
 /// null where only the log-sum-exp is wanted. A softmax also has the parts of
 /// its log-sum-exp: the largest score and the sum of exponentials behind it.

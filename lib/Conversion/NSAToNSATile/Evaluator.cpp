@@ -63,11 +63,8 @@ private:
 void Evaluator::computeOp(
     Operation *op, llvm::function_ref<void(nsatile::ScheduleAttr)> compute) {
   PlaceScope scope(builder, loc, op->getLoc());
-  nsatile::ScheduleAttr own = getSchedule(op);
-  if (isExact)
-    own = own.getExact();
   ops.push_back(op);
-  compute(own.inProgram(schedule));
+  compute(program.getPlan().getSchedule(op).inProgram(schedule));
 }
 
 /// Demand for the elements of rows that exist.

@@ -19,11 +19,10 @@ struct Normalizer {
 /// Tiles of the rows of one query tile, asked for from the results backwards.
 class Evaluator : public TileSource {
 public:
-  /// `schedule` is the program's. In an exact program, ops have the tiles of
-  /// their exact schedules.
+  /// `schedule` is the program's.
   Evaluator(ProgramBuilder &program, const QueryTile &tile,
-            nsatile::ScheduleAttr schedule, bool isExact = false)
-      : TileSource(program), tile(tile), schedule(schedule), isExact(isExact) {}
+            nsatile::ScheduleAttr schedule)
+      : TileSource(program), tile(tile), schedule(schedule) {}
 
   using TileSource::evaluate;
   /// Evaluates the rows (and channels, if the tensor has them) of the tile.
@@ -62,7 +61,6 @@ public:
 private:
   const QueryTile &tile;
   nsatile::ScheduleAttr schedule;
-  bool isExact;
   llvm::SmallVector<mlir::Operation *> ops;
   /// For each log-sum-exp the rest, or the largest score and the sum to make it
   /// of.

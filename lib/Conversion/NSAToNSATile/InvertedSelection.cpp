@@ -2,7 +2,6 @@
 
 #include "Attention.h"
 #include "NSATile/IR/NSATileHints.h"
-#include "NSATile/Transforms/Passes.h"
 #include "StoredStates.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -452,11 +451,11 @@ PartialStates allocateStates(PlanBuilder &plan, const QueryShape &shape,
 
 /// Builds the program of a tile of a block's list. The first such program
 /// creates the buffers for states.
-nsatile::ProgramOp buildBlockProgram(PlanBuilder &plan, const QueryShape &shape,
-                                     AttendOp op, bool isExact,
-                                     PartialStates &partial) {
-  nsatile::ScheduleAttr fast = getSchedule(op),
-                        schedule = isExact ? fast.getExact() : fast;
+FailureOr<nsatile::ProgramOp> buildBlockProgram(PlanBuilder &plan,
+                                                const QueryShape &shape,
+                                                AttendOp op,
+                                                PartialStates &partial) {
+  nsatile::ScheduleAttr fast = getSchedule(op), schedule = plan.getSchedule(op);
   Value selection = op.getSelection();
   auto type = cast<SelectionType>(selection.getType());
   bool perQueryHead = isPerQueryHead(type, shape.dims, shape.group);
@@ -552,20 +551,16 @@ static SmallVector<int64_t> getTileTokens(KernelOp kernel) {
   return tokens;
 }
 
-void nsacc::buildInvertedPrograms(PlanBuilder &plan, const QueryShape &shape,
-                                  AttendOp op) {
+LogicalResult nsacc::buildInvertedPrograms(PlanBuilder &plan,
+                                           const QueryShape &shape,
+                                           AttendOp op) {
   int64_t chunk = getSchedule(op).getChunk();
   if (chunk > 0 && isOnlyInverted(op))
     plan.setStateSlices(createSlices(plan, shape, chunk << 20,
                                      getTileTokens(plan.getKernel())));
   PartialStates partial;
-  nsatile::ProgramOp program =
-      buildBlockProgram(plan, shape, op, /*isExact=*/false, partial);
-  if (getSchedule(op).getExactTokens() > 0 && looksAtPairs(program)) {
-    nsatile::ProgramOp exact =
-        buildBlockProgram(plan, shape, op, /*isExact=*/true, partial);
-    program->setAttr(nsatile::kExactProgramAttrName,
-                     FlatSymbolRefAttr::get(exact.getSymNameAttr()));
-  }
+  LogicalResult built = plan.buildWithExact(
+      op, [&] { return buildBlockProgram(plan, shape, op, partial); });
   plan.setPartialStates(op, partial);
+  return built;
 }

@@ -38,54 +38,66 @@ void nsacc::buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
   nsatile::ScheduleAttr schedule = getSchedule(op);
   ProgramBuilder program(plan, op.getLoc(), "partial", schedule);
   OpBuilder &builder = program.getBuilder();
-  Location loc = program.getLoc();
   IndexMath m = program.math();
-  int64_t tokens = schedule.getTokens(), splits = schedule.getSplits();
-  Value split = program.programId(0);
-  QueryPlace place = {.tokenTile = {},
-                      .keyHead = program.programId(1),
-                      .batchRow = program.programId(2)};
+  int64_t tokens = schedule.getTokens(), keys = schedule.getKeys(),
+          splits = schedule.getSplits();
+  Value split = program.programId(0), keyHead = program.programId(1),
+        batchRow = program.programId(2);
 
   auto forEach = [&](Value begin, Value end,
                      llvm::function_ref<void(Value)> body) {
-    scf::ForOp::create(builder, loc, begin, end, m.constant(1), ValueRange(),
+    scf::ForOp::create(builder, program.getLoc(), begin, end, m.constant(1),
+                       ValueRange(),
                        [&](OpBuilder &, Location, Value index, ValueRange) {
                          body(index);
-                         scf::YieldOp::create(builder, loc);
+                         scf::YieldOp::create(builder, program.getLoc());
                        });
   };
-  auto numTokens = program.getRow(shape.dims.token, place.batchRow).size;
-  Value queryTiles = m.ceilDiv(numTokens, tokens);
+  // Walks the query tiles that have one of the tokens [low, high).
   auto forEachTile =
-      [&](llvm::function_ref<void(Attention &, const QueryTile &)> body) {
-        forEach(m.constant(0), queryTiles, [&](Value index) {
-          place.tokenTile = index;
-          QueryTile tile =
-              createQueryTile(program, shape.dims, tokens, shape.group, place);
-          Attention attention(program, tile, op, schedule, needsOnlyLse(op));
-          body(attention, tile);
-        });
+      [&](Value low, Value high,
+          llvm::function_ref<void(Attention &, const QueryTile &)> body) {
+        forEach(m.floorDiv(low, tokens), m.ceilDiv(high, tokens),
+                [&](Value number) {
+                  QueryTile tile =
+                      createQueryTile(program, shape.dims, tokens, shape.group,
+                                      {.tokenTile = number,
+                                       .keyHead = keyHead,
+                                       .batchRow = batchRow});
+                  Attention attention(program, tile, op, schedule,
+                                      needsOnlyLse(op));
+                  body(attention, tile);
+                });
       };
 
+  QueryTile row =
+      getBatchRowTile(program, shape.dims, shape.group, keyHead, batchRow);
   PartialStates partial;
-  forEachTile([&](Attention &attention, const QueryTile &tile) {
-    AttendFold &fold = attention.getFold();
-    RowState state = fold.getInitialState(tile.getRows());
-    partial =
-        allocatePartialStates(plan, shape.dims, builder.getIndexAttr(splits),
-                              state, fold.getAllChannels());
-    StoredStates(program, tile, fold, partial).store(split, state);
-  });
-  // Each split is a range of neighbouring units.
-  Value units = m.ceilDiv(getKeyRow(program, op.getKey(), place.batchRow).size,
-                          schedule.getKeys());
+  forEachTile(m.constant(0), row.numTokens,
+              [&](Attention &attention, const QueryTile &tile) {
+                AttendFold &fold = attention.getFold();
+                RowState state = fold.getInitialState(tile.getRows());
+                partial = allocatePartialStates(plan, shape.dims,
+                                                builder.getIndexAttr(splits),
+                                                state, fold.getAllChannels());
+                StoredStates(program, tile, fold, partial).store(split, state);
+              });
+  // Each split is a range of neighbouring tiles of keys.
+  PairBounds bounds(program, row, cast<ScoringOpInterface>(op.getOperation()),
+                    schedule);
+  Value units = m.ceilDiv(bounds.getKeyRow().size, keys);
   Value share = m.ceilDiv(units, splits);
   Value first = m.mul(split, share);
   forEach(first, m.min(m.add(first, share), units), [&](Value unit) {
-    forEachTile([&](Attention &attention, const QueryTile &tile) {
-      StoredStates states(program, tile, attention.getFold(), partial);
-      step(program, attention, states, split, schedule.getKeys(), unit);
-    });
+    Value firstKey = m.mul(unit, keys);
+    PairBounds::Queries queries =
+        bounds.getQueries(firstKey, m.add(firstKey, keys - 1));
+    forEachTile(queries.low, queries.high,
+                [&](Attention &attention, const QueryTile &tile) {
+                  StoredStates states(program, tile, attention.getFold(),
+                                      partial);
+                  step(program, attention, states, split, keys, unit);
+                });
   });
   plan.setPartialStates(op, partial);
   program.setOps(op.getOperation());

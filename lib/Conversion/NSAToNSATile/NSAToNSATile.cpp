@@ -124,19 +124,8 @@ LogicalResult KernelConverter::compute(ArrayRef<Target> targets) {
 
 LogicalResult KernelConverter::computeTogether(const FoundShape &found,
                                                ArrayRef<Target> targets) {
-  FailureOr<nsatile::ProgramOp> program =
-      buildQueryProgram(plan, found, targets, /*isExact=*/false);
-  if (failed(program))
-    return failure();
-  if (getSchedule(found.first).getExactTokens() == 0 || !looksAtPairs(*program))
-    return success();
-  FailureOr<nsatile::ProgramOp> exact =
-      buildQueryProgram(plan, found, targets, /*isExact=*/true);
-  if (failed(exact))
-    return failure();
-  (*program)->setAttr(nsatile::kExactProgramAttrName,
-                      FlatSymbolRefAttr::get(exact->getSymNameAttr()));
-  return success();
+  return plan.buildWithExact(
+      found.first, [&] { return buildQueryProgram(plan, found, targets); });
 }
 
 LogicalResult

@@ -105,21 +105,23 @@ static bool mayLeaveIndex(AffineExpr bound) {
   return !most || *most >= std::numeric_limits<int32_t>::max();
 }
 
-Value PairBounds::evaluate(AffineExpr expr, const QueryRows &rows,
-                           bool greatest) const {
-  if (mentionsHead(expr, mask))
-    return {};
-  MLIRContext *context = expr.getContext();
-  AffineExpr bound = boundOverRows(expr, getAffineDimExpr(0, context),
-                                   getAffineDimExpr(1, context), greatest);
-  if (!bound || mayLeaveIndex(bound))
+Value PairBounds::evaluate(AffineExpr expr, Value d0, Value d1) const {
+  if (mentionsHead(expr, mask) || mayLeaveIndex(expr))
     return {};
   SmallVector<Value> symbols;
   for (auto [index, symbol] : llvm::enumerate(mask.symbols))
-    symbols.push_back(bound.isFunctionOfSymbol(index) ? getSymbol(symbol)
-                                                      : Value());
-  return affine::expandAffineExpr(program.getBuilder(), program.getLoc(), bound,
-                                  {rows.first, rows.last}, symbols);
+    symbols.push_back(expr.isFunctionOfSymbol(index) ? getSymbol(symbol)
+                                                     : Value());
+  return affine::expandAffineExpr(program.getBuilder(), program.getLoc(), expr,
+                                  {d0, d1}, symbols);
+}
+
+Value PairBounds::evaluate(AffineExpr expr, const QueryRows &rows,
+                           bool greatest) const {
+  MLIRContext *context = expr.getContext();
+  AffineExpr bound = boundOverRows(expr, getAffineDimExpr(0, context),
+                                   getAffineDimExpr(1, context), greatest);
+  return bound ? evaluate(bound, rows.first, rows.last) : Value();
 }
 
 KeyBounds PairBounds::getBounds(const QueryRows &rows,
@@ -174,6 +176,41 @@ SmallVector<KeyBounds> PairBounds::getBounds(const QueryRows &rows) const {
   for (const KeyInterval &interval : mask.intervals)
     bounds.push_back(getBounds(rows, interval));
   return bounds;
+}
+
+PairBounds::Queries PairBounds::getQueries(const KeyInterval &interval,
+                                           Value first, Value last) const {
+  IndexMath m = program.math();
+  // Positions of the batch row's queries are [shift, shift + T).
+  Value low = shift, high = m.add(tile.numTokens, shift);
+  QueryInterval queries = findQueriesOfAny(interval);
+  for (AffineExpr lower : queries.lower)
+    if (Value bound = evaluate(lower, first, last))
+      low = m.max(low, bound);
+  for (AffineExpr upper : queries.upper)
+    if (Value bound = evaluate(upper, first, last))
+      high = m.min(high, bound);
+  low = m.min(m.sub(low, shift), tile.numTokens);
+  return {low, m.max(m.sub(high, shift), low)};
+}
+
+PairBounds::Queries PairBounds::getQueries(Value first, Value last) const {
+  IndexMath m = program.math();
+  Value none = m.constant(0);
+  Queries all = {none, mask.intervals.empty() ? none : tile.numTokens};
+  if (mask.intervals.empty())
+    return all;
+  Queries seen = getQueries(mask.intervals.front(), first, last);
+  for (const KeyInterval &interval : llvm::drop_begin(mask.intervals)) {
+    Queries more = getQueries(interval, first, last);
+    seen = {m.min(seen.low, more.low), m.max(seen.high, more.high)};
+  }
+  if (!mask.readsAtPositions)
+    return seen;
+  // Tables have no elements at negative positions, so every pair is looked at.
+  Value negative = m.less(shift, none);
+  return {m.select(negative, all.low, seen.low),
+          m.select(negative, all.high, seen.high)};
 }
 
 Value PairBounds::getLastKey(const QueryRows &rows) const {

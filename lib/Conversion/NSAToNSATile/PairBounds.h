@@ -41,8 +41,8 @@ mlir::Attribute getSequenceDim(mlir::Value keys);
 ProgramBuilder::Row getKeyRow(ProgramBuilder &program, mlir::Value keys,
                               mlir::Value batchRow);
 
-/// Bounds of the keys that the queries of a tile see under an op's mask, and
-/// tiles of these keys.
+/// Bounds of the keys that the queries of a tile see under an op's mask, tiles
+/// of these keys, and bounds of the queries that see a key.
 class PairBounds {
 public:
   PairBounds(ProgramBuilder &program, const QueryTile &tile,
@@ -65,6 +65,13 @@ public:
   /// Whether a row may not see one of the keys `first` to `last`.
   mlir::Value isPartial(llvm::ArrayRef<KeyBounds> bounds, mlir::Value first,
                         mlir::Value last) const;
+
+  /// Tokens of the batch row, of which all that may see a key from `first` to
+  /// `last` are in [low, high).
+  struct Queries {
+    mlir::Value low, high;
+  };
+  Queries getQueries(mlir::Value first, mlir::Value last) const;
 
   /// Tiles over the sequence of keys that the rows look at.
   KeyTiling getTiling(const QueryRows &rows) const;
@@ -94,6 +101,12 @@ private:
                      int64_t count) const;
   mlir::Value evaluate(mlir::AffineExpr expr, const QueryRows &rows,
                        bool greatest) const;
+  /// Evaluates an expression over d0, d1 and the mask's symbols. Null where the
+  /// tile's rows have no common value, or where indices may not hold it.
+  mlir::Value evaluate(mlir::AffineExpr expr, mlir::Value d0,
+                       mlir::Value d1) const;
+  Queries getQueries(const nsa::KeyInterval &interval, mlir::Value first,
+                     mlir::Value last) const;
   mlir::Value getSymbol(const nsa::MaskSymbol &symbol) const;
 
   ProgramBuilder &program;

@@ -330,6 +330,35 @@ nsatile::ProgramOp PlanBuilder::createProgram(Location loc, StringRef what,
 
 void PlanBuilder::finish() { nsatile::ReturnOp::create(builder, getLoc()); }
 
+/// Whether products ask for visible pairs, as a softmax's products will.
+static bool looksAtPairs(nsatile::ProgramOp program) {
+  return program
+      ->walk([](Operation *op) {
+        auto dot = dyn_cast<nsatile::DotOp>(op);
+        auto yield = dyn_cast<nsatile::YieldScoresOp>(op);
+        return (dot && dot.getVisible()) || (yield && yield.getValues())
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+FailureOr<nsatile::ProgramOp> PlanBuilder::buildWithExact(
+    Operation *op, llvm::function_ref<FailureOr<nsatile::ProgramOp>()> build) {
+  FailureOr<nsatile::ProgramOp> program = build();
+  if (failed(program) || nsacc::getSchedule(op).getExactTokens() == 0 ||
+      !looksAtPairs(*program))
+    return program;
+  buildsExact = true;
+  FailureOr<nsatile::ProgramOp> exact = build();
+  buildsExact = false;
+  if (failed(exact))
+    return failure();
+  (*program)->setAttr(nsatile::kExactProgramAttrName,
+                      FlatSymbolRefAttr::get(exact->getSymNameAttr()));
+  return program;
+}
+
 //===----------------------------------------------------------------------===//
 // ProgramBuilder
 //===----------------------------------------------------------------------===//

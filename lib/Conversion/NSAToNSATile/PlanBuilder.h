@@ -111,6 +111,19 @@ public:
   /// Creates workspace of the given type, with dynamic sizes `sizes`.
   mlir::Value allocate(mlir::MemRefType type, mlir::ValueRange sizes);
 
+  /// The schedule of an op in the programs that are built now: its own, or the
+  /// exact one.
+  nsatile::ScheduleAttr getSchedule(mlir::Operation *op) const {
+    nsatile::ScheduleAttr schedule = nsacc::getSchedule(op);
+    return buildsExact ? schedule.getExact() : schedule;
+  }
+  /// Builds a program of an op. If the program looks at pairs and the op's
+  /// schedule has an exact program, builds it again under the exact schedules;
+  /// that one repairs rows whose results aren't finite.
+  llvm::FailureOr<nsatile::ProgramOp> buildWithExact(
+      mlir::Operation *op,
+      llvm::function_ref<llvm::FailureOr<nsatile::ProgramOp>()> build);
+
   /// Null for an attention that is computed where it is used.
   const PartialStates *getPartialStates(nsa::AttendOp op) {
     auto *found = partialStates.find(op);
@@ -230,6 +243,7 @@ private:
   llvm::MapVector<TileKey, mlir::Value> rowsOfTiles;
   llvm::DenseMap<mlir::Operation *, mlir::StringAttr> names;
   unsigned programs = 0;
+  bool buildsExact = false;
 };
 
 /// One program while it is written. It gets arguments as they are asked for.

@@ -152,18 +152,6 @@ FailureOr<QueryShape> nsacc::getSelectionShape(PlanBuilder &plan, TopKOp op) {
   return shape;
 }
 
-bool nsacc::looksAtPairs(nsatile::ProgramOp program) {
-  return program
-      ->walk([](Operation *op) {
-        auto dot = dyn_cast<nsatile::DotOp>(op);
-        auto yield = dyn_cast<nsatile::YieldScoresOp>(op);
-        return (dot && dot.getVisible()) || (yield && yield.getValues())
-                   ? WalkResult::interrupt()
-                   : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
 /// Whether tensors are computed from attentions that all stand in memory as
 /// states.
 static bool onlyMerges(PlanBuilder &plan, ArrayRef<Target> targets) {
@@ -266,22 +254,18 @@ static LogicalResult storeTarget(Evaluator &evaluator, ProgramBuilder &program,
   return success();
 }
 
-FailureOr<nsatile::ProgramOp> nsacc::buildQueryProgram(PlanBuilder &plan,
-                                                       const FoundShape &found,
-                                                       ArrayRef<Target> targets,
-                                                       bool isExact) {
+FailureOr<nsatile::ProgramOp>
+nsacc::buildQueryProgram(PlanBuilder &plan, const FoundShape &found,
+                         ArrayRef<Target> targets) {
   const QueryShape &shape = *found.shape;
-  nsatile::ScheduleAttr main = getSchedule(found.first), schedule = main;
-  // An exact program's tiles are parts of the tiles with the marks that it
+  nsatile::ScheduleAttr main = getSchedule(found.first);
+  bool merges = onlyMerges(plan, targets);
+  nsatile::ScheduleAttr schedule =
+      merges ? main.getMerging() : plan.getSchedule(found.first);
+  // Tiles of an exact program are parts of the tiles with the marks that it
   // reads.
-  QueryGrid grid = {shape, schedule.getTokens(), schedule.getTokens()};
-  bool merges = !isExact && onlyMerges(plan, targets);
-  if (isExact)
-    schedule = main.getExact();
-  else if (merges)
-    schedule = main.getMerging();
-  if (grid.tokens = schedule.getTokens(); !isExact)
-    grid.whole = grid.tokens;
+  QueryGrid grid = {shape, schedule.getTokens(),
+                    merges ? schedule.getTokens() : main.getTokens()};
   int64_t slices = 1;
   for (const Target &target : targets)
     slices = std::max(slices, countSlices(plan, target.tensor, schedule));
@@ -298,7 +282,7 @@ FailureOr<nsatile::ProgramOp> nsacc::buildQueryProgram(PlanBuilder &plan,
                                    shape.group / grid.headParts, place);
   if (slices > 1)
     tile.slice = getSlice(program, place.part, schedule);
-  Evaluator evaluator(program, tile, schedule, isExact);
+  Evaluator evaluator(program, tile, schedule);
   for (const Target &target : targets)
     if (failed(storeTarget(evaluator, program, tile, target)))
       return failure();

@@ -29,9 +29,6 @@ llvm::FailureOr<QueryShape> getSelectionShape(PlanBuilder &plan,
 /// 16-bit operands.
 bool multipliesIn16Bits(nsa::ScoringOpInterface op);
 
-/// Whether products ask for visible pairs, as a softmax's products will.
-bool looksAtPairs(nsatile::ProgramOp program);
-
 /// Computes partial states of an attention in key-major order, into buffers
 /// that the plan remembers.
 void buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
@@ -39,8 +36,9 @@ void buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
 
 /// Computes partial states of an attention under a selection, block by block.
 /// The programs of a block's tokens leave a state for each entry of a list.
-void buildInvertedPrograms(PlanBuilder &plan, const QueryShape &shape,
-                           nsa::AttendOp op);
+llvm::LogicalResult buildInvertedPrograms(PlanBuilder &plan,
+                                          const QueryShape &shape,
+                                          nsa::AttendOp op);
 
 /// Computes partial states of an attention with programs that have a query tile
 /// and a part of its keys each.
@@ -51,11 +49,10 @@ buildSplitProgram(PlanBuilder &plan, const QueryShape &shape, nsa::AttendOp op);
 struct Target {
   mlir::Value tensor, buffer;
 };
-/// Builds one program that computes tensors over query tiles, fused. An exact
-/// program has small tiles and looks at each pair.
+/// Builds one program that computes tensors over query tiles, fused.
 llvm::FailureOr<nsatile::ProgramOp>
 buildQueryProgram(PlanBuilder &plan, const FoundShape &found,
-                  llvm::ArrayRef<Target> targets, bool isExact);
+                  llvm::ArrayRef<Target> targets);
 /// Computes an importance into a buffer.
 llvm::LogicalResult buildImportanceProgram(PlanBuilder &plan,
                                            const FoundShape &found,

@@ -77,6 +77,15 @@ static QueryTile createTile(ProgramBuilder &program, const QueryDims &dims,
   return tile;
 }
 
+QueryTile nsacc::getBatchRowTile(ProgramBuilder &program, const QueryDims &dims,
+                                 int64_t group, Value keyHead, Value batchRow) {
+  QueryTile tile =
+      createTile(program, dims, /*tokens=*/0, group,
+                 {.tokenTile = {}, .keyHead = keyHead, .batchRow = batchRow});
+  tile.firstToken = program.math().constant(0);
+  return tile;
+}
+
 static Value countFrom(ProgramBuilder &program, Value start, int64_t size) {
   OpBuilder &builder = program.getBuilder();
   return nsatile::IotaOp::create(

@@ -78,6 +78,10 @@ struct QueryPlace {
   mlir::Value tileOfSlice = {};
 };
 
+/// All tokens of a batch row, to ask for bounds. It has no rows.
+QueryTile getBatchRowTile(ProgramBuilder &program, const QueryDims &dims,
+                          int64_t group, mlir::Value keyHead,
+                          mlir::Value batchRow);
 /// The tile of `tokens` tokens at a place.
 QueryTile createQueryTile(ProgramBuilder &program, const QueryDims &dims,
                           int64_t tokens, int64_t group,

@@ -93,12 +93,11 @@ static OpFoldResult multiply(PlanBuilder &plan, OpFoldResult number,
 
 /// Builds the program of a query tile and a part, which stores a state. The
 /// first such program creates the buffers.
-static nsatile::ProgramOp buildPartProgram(PlanBuilder &plan,
-                                           const QueryShape &shape, AttendOp op,
-                                           bool isExact,
-                                           PartialStates &partial) {
-  nsatile::ScheduleAttr fast = getSchedule(op),
-                        schedule = isExact ? fast.getExact() : fast;
+static FailureOr<nsatile::ProgramOp> buildPartProgram(PlanBuilder &plan,
+                                                      const QueryShape &shape,
+                                                      AttendOp op,
+                                                      PartialStates &partial) {
+  nsatile::ScheduleAttr fast = getSchedule(op), schedule = plan.getSchedule(op);
   bool onlyLse = needsOnlyLse(op);
   ProgramBuilder program(plan, op.getLoc(), "partial", schedule);
   // An exact program's tiles are parts of the tiles with the marks that it
@@ -159,14 +158,8 @@ LogicalResult nsacc::buildSplitProgram(PlanBuilder &plan,
     partial.splits = plan.getBuilder().getIndexAttr(schedule.getSplits());
   else
     partial.splits = countSplits(plan, shape, op);
-  nsatile::ProgramOp program =
-      buildPartProgram(plan, shape, op, /*isExact=*/false, partial);
-  if (schedule.getExactTokens() > 0 && looksAtPairs(program)) {
-    nsatile::ProgramOp exact =
-        buildPartProgram(plan, shape, op, /*isExact=*/true, partial);
-    program->setAttr(nsatile::kExactProgramAttrName,
-                     FlatSymbolRefAttr::get(exact.getSymNameAttr()));
-  }
+  LogicalResult built = plan.buildWithExact(
+      op, [&] { return buildPartProgram(plan, shape, op, partial); });
   plan.setPartialStates(op, partial);
-  return success();
+  return built;
 }

@@ -40,9 +40,8 @@ struct AttendModel : TileModel<AttendModel, AttendOp> {
     nsatile::ScheduleAttr schedule = getSchedule(op);
     if (schedule.getOrder() == nsatile::LoopOrder::KeyMajor) {
       if (attend.getSelection())
-        buildInvertedPrograms(plan, shape, attend);
-      else
-        buildKeyMajorProgram(plan, shape, attend);
+        return buildInvertedPrograms(plan, shape, attend);
+      buildKeyMajorProgram(plan, shape, attend);
       return success();
     }
     if (schedule.getOrder() == nsatile::LoopOrder::Union &&

@@ -62,17 +62,13 @@ RowState WeightFold::step(const QueryRows &rows, const KeyTile &keys,
 RowState WeightFold::fold(const QueryRows &rows,
                           const nsatile::FoldDomain &domain, ValueRange initial,
                           GetKeys getKeys) {
-  OpBuilder::InsertionGuard guard(builder);
   RowState inits(initial);
   if (inits.empty())
     inits = getInitialState(rows.count);
-  auto fold = nsatile::FoldOp::create(builder, loc, domain,
-                                      ValueRange(inits).getTypes(), inits);
-  builder.setInsertionPointToEnd(&fold.getBody().front());
-  KeyTile keys = getKeys(fold.getTile(), fold.getWords());
-  keys.partial = fold.getPartial();
-  nsatile::YieldOp::create(builder, loc, step(rows, keys, fold.getState()));
-  return RowState(fold.getResults());
+  return foldSteps(program, domain, inits, getKeys,
+                   [&](const KeyTile &keys, ValueRange state) {
+                     return step(rows, keys, state);
+                   });
 }
 
 RowState WeightFold::merge(ValueRange lhs, ValueRange rhs) {

@@ -2,6 +2,7 @@
 
 #include "TileTestDialect.h"
 #include "Evaluator.h"
+#include "KeyWalk.h"
 #include "NSA/IR/NSADialect.h"
 #include "NSA/IR/NSAOps.h"
 #include "TileOpInterface.h"
@@ -40,25 +41,62 @@ SmallVector<schedule::Field> SumVisibleOp::getTileFields() {
   return {schedule::Field::Tokens, schedule::Field::Keys};
 }
 
-/// Adds a tile of keys to the sums of the rows.
-static Value addTile(Scorer &scorer, TileMath &math, const QueryRows &rows,
-                     const KeyTile &keys, Value sums) {
-  OpBuilder &builder = math.getBuilder();
-  Tile scores = {
-      scorer.scoreVisible(rows, keys, /*rawScale=*/false, /*counts=*/false)
-          .scores,
-      TileAxes::Matrix};
-  auto scalar = [&](double value) {
-    return Tile{math.constant(TileAxes::Scalar, value), TileAxes::Scalar};
-  };
-  Tile isHidden =
-      math.compare(arith::CmpFPredicate::OEQ, scores, scalar(-kInfinity));
-  Value visible = math.toMatrix(math.select(isHidden, scalar(0.0), scores));
-  Value added = nsatile::ReduceOp::create(
-      builder, math.getLoc(), sums.getType(), nsatile::ReduceKind::Sum, visible,
-      /*dim=*/1);
-  return arith::AddFOp::create(builder, math.getLoc(), sums, added);
-}
+namespace {
+/// Sums of the scores of the pairs that each row sees.
+class VisibleSums : public PairFold {
+public:
+  VisibleSums(ProgramBuilder &program, Scorer &scorer, Value key)
+      : program(program), scorer(scorer), key(key) {}
+
+  RowState getInitialState(int64_t rows) override {
+    return {getMath(rows, 1).constant(TileAxes::Row, 0.0)};
+  }
+  RowState fold(const QueryRows &rows, const nsatile::FoldDomain &domain,
+                ValueRange initial, GetKeys getKeys) override {
+    RowState inits(initial);
+    if (inits.empty())
+      inits = getInitialState(rows.count);
+    return foldSteps(program, domain, inits, getKeys,
+                     [&](const KeyTile &keys, ValueRange state) {
+                       return merge(state, sum(rows, keys));
+                     });
+  }
+  void loadShared(KeyTile &keys) override {
+    keys.keys = scorer.loadKeys(key, keys);
+  }
+  RowState merge(ValueRange lhs, ValueRange rhs) override {
+    return {arith::AddFOp::create(program.getBuilder(), program.getLoc(),
+                                  lhs[0], rhs[0])};
+  }
+
+private:
+  TileMath getMath(int64_t rows, int64_t columns) {
+    return TileMath(program.getBuilder(), program.getLoc(), rows, columns);
+  }
+  /// The sums over one tile of keys.
+  Value sum(const QueryRows &rows, const KeyTile &keys) {
+    TileMath math = getMath(rows.count, keys.count);
+    Tile scores = {
+        scorer.scoreVisible(rows, keys, /*rawScale=*/false, /*counts=*/false)
+            .scores,
+        TileAxes::Matrix};
+    auto scalar = [&](double value) {
+      return Tile{math.constant(TileAxes::Scalar, value), TileAxes::Scalar};
+    };
+    Tile isHidden =
+        math.compare(arith::CmpFPredicate::OEQ, scores, scalar(-kInfinity));
+    Value visible = math.toMatrix(math.select(isHidden, scalar(0.0), scores));
+    return nsatile::ReduceOp::create(
+        math.getBuilder(), math.getLoc(),
+        math.getType(TileAxes::Row, math.getBuilder().getF32Type()),
+        nsatile::ReduceKind::Sum, visible, /*dim=*/1);
+  }
+
+  ProgramBuilder &program;
+  Scorer &scorer;
+  Value key;
+};
+} // namespace
 
 FailureOr<Tile> SumVisibleOp::computeTile(TileSource &source, Value,
                                           const nsa::DimSet &) {
@@ -66,28 +104,15 @@ FailureOr<Tile> SumVisibleOp::computeTile(TileSource &source, Value,
   if (!evaluator)
     return source.reject(*this);
   ProgramBuilder &program = source.getProgram();
-  OpBuilder &builder = program.getBuilder();
-  Location loc = program.getLoc();
+  const QueryTile &tile = evaluator->getTile();
   Value sums;
   evaluator->computeOp(*this, [&](nsatile::ScheduleAttr schedule) {
-    Scorer scorer(program, evaluator->getTile(),
-                  cast<nsa::ScoringOpInterface>(getOperation()), schedule);
-    QueryRows rows = scorer.getAllRows();
-    KeyTiling tiling = scorer.getTiling(rows);
-    nsatile::FoldDomain domain = {
-        .ranges = scorer.getRanges(scorer.getBounds(rows), tiling)};
-    TileMath rowMath(builder, loc, rows.count, /*columns=*/1);
-    Value zero = rowMath.constant(TileAxes::Row, 0.0);
-    auto fold = nsatile::FoldOp::create(builder, loc, domain, zero.getType(),
-                                        ValueRange(zero));
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToEnd(&fold.getBody().front());
-    KeyTile keys = tiling.getTile(program.math(), fold.getTile());
-    keys.partial = fold.getPartial();
-    TileMath math(builder, loc, rows.count, keys.count);
-    nsatile::YieldOp::create(
-        builder, loc, addTile(scorer, math, rows, keys, fold.getState()[0]));
-    sums = fold.getResult(0);
+    Scorer scorer(program, tile, cast<nsa::ScoringOpInterface>(getOperation()),
+                  schedule);
+    VisibleSums fold(program, scorer, getKey());
+    RangeWalk walk(/*part=*/std::nullopt, program, tile, scorer, fold,
+                   schedule);
+    sums = walk.run(scorer.getAllRows()).front();
   });
   return Tile{sums, TileAxes::Row};
 }
