@@ -499,6 +499,25 @@ void Chooser::chooseChannels(OpChoice &choice, const Scope &scope) {
                 : "a thread's registers hold the sums of no more");
 }
 
+/// Chooses the query heads of a tile and returns their number. Lists of a
+/// selection, and states of key_major, are of whole key heads.
+int64_t Chooser::chooseHeads(OpChoice &choice, int64_t group) {
+  bool isWhole = llvm::any_of(cut.getSharing(choice.op), [&](Operation *op) {
+    auto attend = dyn_cast<AttendOp>(op);
+    return isa<TopKOp>(op) ||
+           (attend &&
+            (attend.getSelection() || getOrder(attend) == LoopOrder::KeyMajor));
+  });
+  if (isWhole || !settings.find(choice.name, Field::Heads))
+    return group;
+  put(choice, Field::Heads, 0, "a tile has all that share a key head");
+  int64_t &heads = choice.fields[static_cast<size_t>(Field::Heads)]->value;
+  if (heads == 0)
+    return group;
+  heads = divide(group, heads);
+  return heads;
+}
+
 /// Chooses the chunks of results that others read from memory, for attentions
 /// whose readers let a call be cut.
 void Chooser::chooseResultChunks(MutableArrayRef<OpChoice> choices) {
@@ -524,7 +543,8 @@ void Chooser::chooseResultChunks(MutableArrayRef<OpChoice> choices) {
 llvm::Error Chooser::chooseAttend(OpChoice &choice) {
   auto op = cast<AttendOp>(choice.op);
   auto scoring = cast<ScoringOpInterface>(choice.op);
-  Scope scope = getScope(op, getQueryShape(kernel, scoring).group);
+  int64_t group = getQueryShape(kernel, scoring).group;
+  Scope scope = getScope(op, chooseHeads(choice, group));
   Tiling tiling = tile(scope);
   LoopOrder order = getOrder(op);
   const Setting *given = settings.find(choice.name, Field::Order);
@@ -544,13 +564,13 @@ llvm::Error Chooser::chooseAttend(OpChoice &choice) {
                  ? "all rows of a tile walk the blocks that any of them "
                    "selected"
                  : "tokens share the keys of blocks that they selected");
-  if (llvm::Error error = chooseSplits(choice, scope.group))
+  if (llvm::Error error = chooseSplits(choice, group))
     return error;
   chooseChannels(choice, scope);
   chooseProgram(choice);
   if (llvm::Error error = chooseTile(choice, scope, tiling))
     return error;
-  chooseMergeHeads(choice, scope.group);
+  chooseMergeHeads(choice, group);
   choice.isMeasured = tiling.isMeasured;
   if (!goal.device)
     return llvm::Error::success();

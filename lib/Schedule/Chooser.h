@@ -73,6 +73,7 @@ private:
   llvm::Error chooseSplits(OpChoice &choice, int64_t group);
   void chooseMergeHeads(OpChoice &choice, int64_t group);
   void chooseChannels(OpChoice &choice, const Scope &scope);
+  int64_t chooseHeads(OpChoice &choice, int64_t group);
   void chooseProgram(OpChoice &choice);
   void chooseResultChunks(llvm::MutableArrayRef<OpChoice> choices);
 

@@ -161,25 +161,16 @@ Expected<int64_t> Reader::readValue(const FieldInfo &info, StringRef value,
                       "', found '" + value + "'");
 }
 
-/// Suggests a field: the nearest name, or the program that has the field, or
-/// all fields.
-static std::string suggestField(StringRef op, ProgramRole program,
-                                StringRef name, bool listsAll) {
+/// Says which field may be meant, or which fields there are.
+static std::string suggestField(ProgramRole program, StringRef name,
+                                bool listsAll) {
   SmallVector<StringRef> known;
-  std::string others;
-  for (const FieldInfo &each : getFields()) {
+  for (const FieldInfo &each : getFields())
     if (each.program == program)
       known.push_back(each.name);
-    else if (each.name == name && each.program != ProgramRole::Main)
-      others = ": the program '" + getName(each.program).str() +
-               "' has it: give it for '" + (op.empty() ? "*" : op.str()) + "." +
-               getName(each.program).str() + "'";
-  }
   StringRef nearest = findNearest(name, known);
   if (!nearest.empty())
     return ": did you mean '" + nearest.str() + "'?";
-  if (!others.empty())
-    return others;
   return listsAll ? ": fields are " + join(known, ", ") : "";
 }
 
@@ -193,7 +184,7 @@ Error Reader::readSetting(StringRef op, ProgramRole program,
     // them.
     bool listsAll = op.empty() || program != ProgramRole::Main;
     return failForm(name, "there is no field '" + name + "'" +
-                              suggestField(op, program, name, listsAll));
+                              suggestField(program, name, listsAll));
   }
   if (value.data() == nullptr || !setting.contains('='))
     return failForm(name, "expected a value behind '" + name + "='");

@@ -54,8 +54,30 @@ static bool lower(const OpChoice &op, Settings &settings, Field field,
   return true;
 }
 
+/// Leaves half of the heads of a tile of one token to another tile. Returns
+/// false where a tile has one head, or all heads in any case.
+static bool takeFewerHeads(KernelOp kernel, Settings &settings,
+                           const OpChoice &op, bool keepsGiven) {
+  auto attend = dyn_cast<AttendOp>(op.op);
+  if (!attend || attend.getSelection() || op.get(Field::Tokens) > 1 ||
+      static_cast<nsatile::LoopOrder>(op.get(Field::Order)) ==
+          nsatile::LoopOrder::KeyMajor ||
+      (keepsGiven && isGiven(op, settings, Field::Heads)))
+    return false;
+  const auto &now = op.fields[static_cast<size_t>(Field::Heads)];
+  int64_t heads =
+      now && now->value > 0
+          ? now->value
+          : getQueryShape(kernel, cast<ScoringOpInterface>(op.op)).group;
+  if (heads == 1)
+    return false;
+  settings.set(op.name, Field::Heads, heads / 2);
+  return true;
+}
+
 /// Takes an op's next smaller tile. Returns false where there is none.
-static bool takeNext(Settings &settings, const OpChoice &op, bool keepsGiven) {
+static bool takeNext(KernelOp kernel, Settings &settings, const OpChoice &op,
+                     bool keepsGiven) {
   auto lowerTo = [&](Field field, int64_t value) {
     return lower(op, settings, field, value, keepsGiven);
   };
@@ -70,12 +92,14 @@ static bool takeNext(Settings &settings, const OpChoice &op, bool keepsGiven) {
       op.fields[static_cast<size_t>(Field::BlocksPerSM)] &&
       lowerTo(Field::BlocksPerSM, 1))
     return true;
-  return llvm::any_of(kTiles, [&](const Tile &tile) {
-    bool isLess = lowerTo(getColumnField(op.kind), tile.columns);
-    if (tile.tokens)
-      isLess |= lowerTo(Field::Tokens, *tile.tokens);
-    return isLess;
-  });
+  if (llvm::any_of(kTiles, [&](const Tile &tile) {
+        bool isLess = lowerTo(getColumnField(op.kind), tile.columns);
+        if (tile.tokens)
+          isLess |= lowerTo(Field::Tokens, *tile.tokens);
+        return isLess;
+      }))
+    return true;
+  return takeFewerHeads(kernel, settings, op, keepsGiven);
 }
 
 std::optional<Settings> schedule::makeSmaller(KernelOp kernel, const Goal &goal,
@@ -91,7 +115,7 @@ std::optional<Settings> schedule::makeSmaller(KernelOp kernel, const Goal &goal,
   for (bool keepsGiven : {true, false}) {
     for (const OpChoice &op : choice->ops)
       if (llvm::is_contained(names, op.name))
-        isSmaller |= takeNext(settings, op, keepsGiven);
+        isSmaller |= takeNext(kernel, settings, op, keepsGiven);
     if (isSmaller)
       return settings;
   }

@@ -95,6 +95,12 @@ static std::string explainUnread(const OpChoice &op, const KernelChoice &choice,
     return op.fields[static_cast<size_t>(Field::Channels)]
                ? ""
                : "states of key_major have all channels";
+  case Field::Heads:
+    return op.fields[static_cast<size_t>(Field::Heads)]
+               ? ""
+               : "tiles that go over a selection, or leave states of "
+                 "key_major, "
+                 "have all heads that share a key head";
   case Field::Splits:
     if (op.get(Field::Splits) != setting.value)
       return op.fields[static_cast<size_t>(Field::Splits)]->reason;

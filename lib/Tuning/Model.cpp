@@ -501,12 +501,18 @@ Prediction::Op Predictor::predictScoring(const OpChoice &op) {
   if (auto attend = dyn_cast<AttendOp>(op.op); attend && attend.getSelection())
     return predictSelected(op, attend);
   Scoring size(kernel, scoring, sizes);
-  Tiles tiles = getTiles(op, size.group, Field::Keys);
+  const auto &heads = op.fields[static_cast<size_t>(Field::Heads)];
+  double group = heads && heads->value > 0 ? static_cast<double>(heads->value)
+                                           : size.group;
+  Tiles tiles = getTiles(op, group, Field::Keys);
   double tokens = static_cast<double>(op.get(Field::Tokens));
   if (tiles.isCPU)
     tiles.rows =
-        std::min(tiles.rows, countLiveRows(scoring, sizes, tokens, size.group));
+        std::min(tiles.rows, countLiveRows(scoring, sizes, tokens, group));
   TileSteps seen = countSteps(scoring, sizes, tokens, tiles.keys);
+  // Tiles of a key head's other heads walk the same keys.
+  seen.tiles *= size.group / group;
+  seen.steps *= size.group / group;
   double splits = countSplits(op, seen.tiles);
   StepCycles step = getStepCycles(tiles, size.keyChannels, size.valueChannels,
                                   size.instructions, size.bytes);

@@ -200,6 +200,7 @@ ScheduleAttr ScheduleAttr::getExact() const {
     at(values, Field::Order) = static_cast<int64_t>(LoopOrder::QueryMajor);
   at(values, Field::Splits) = 1;
   at(values, Field::Channels) = getChannels();
+  at(values, Field::Heads) = getHeads();
   at(values, Field::Peel) = static_cast<int64_t>(getPeel());
   at(values, Field::Tokens) = getExactTokens();
   at(values, Field::Keys) = getExactKeys();

@@ -5,6 +5,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace nsacc;
@@ -176,6 +177,10 @@ RowGrid QueryGrid::getRows(PlanBuilder &plan) const {
   // Tiles of tokens that share may start before the first token.
   grid.before = shareTokens - 1;
   return grid;
+}
+
+int64_t nsacc::countHeadParts(const QueryShape &shape, int64_t heads) {
+  return heads == 0 ? 1 : shape.group / std::gcd(shape.group, heads);
 }
 
 static bool hasParts(const QueryGrid &grid) { return !grid.parts.isNull(); }

@@ -77,6 +77,10 @@ struct QueryGrid {
   RowGrid getRows(PlanBuilder &plan) const;
 };
 
+/// Number of programs for the query heads of a key head, of which a tile has
+/// `heads`; 0 for all.
+int64_t countHeadParts(const QueryShape &shape, int64_t heads);
+
 /// The place of the current program.
 QueryPlace getPlace(ProgramBuilder &program, const QueryGrid &grid);
 /// Launches a program. `runs`, in the plan, is 0 where a call takes another

@@ -5,7 +5,6 @@
 #include "Halves.h"
 #include "NSATile/IR/NSATileHints.h"
 #include "NSATile/IR/NSATileUses.h"
-#include <numeric>
 
 using namespace mlir;
 using namespace nsacc;
@@ -109,8 +108,10 @@ static LogicalResult checkShape(PlanBuilder &plan, ScoringOpInterface op,
     return op.emitError("at most ")
            << limits.group << " query heads share a key head on this target, "
            << "found " << *queryHeads << " and " << *keyHeads;
-  return checkTile(op, *keyHeads == 0 ? 0 : *queryHeads / *keyHeads,
-                   limits.scores);
+  int64_t group = *keyHeads == 0 ? 0 : *queryHeads / *keyHeads;
+  if (int64_t heads = getSchedule(op).getHeads())
+    group = std::min(group, heads);
+  return checkTile(op, group, limits.scores);
 }
 
 LogicalResult nsacc::checkQueryShapes(PlanBuilder &plan,
@@ -190,16 +191,6 @@ static bool readsListedStates(PlanBuilder &plan, ArrayRef<Target> targets) {
   });
 }
 
-/// Number of programs that share the query heads of a key head where states are
-/// merged.
-static int64_t countHeadParts(PlanBuilder &plan, ArrayRef<Target> targets,
-                              int64_t group, int64_t heads) {
-  // States of list entries stand in memory by whole key heads.
-  if (heads == 0 || readsListedStates(plan, targets))
-    return 1;
-  return group / std::gcd(group, heads);
-}
-
 /// Slices of states or results that tensors are computed from. Null where there
 /// are none, or where the computing program can't stand in their loop.
 static StateSlices *findStateSlices(PlanBuilder &plan, ArrayRef<Target> targets,
@@ -272,9 +263,10 @@ nsacc::buildQueryProgram(PlanBuilder &plan, const FoundShape &found,
   if (slices > 1)
     grid.parts = plan.getBuilder().getIndexAttr(slices);
   grid.stateSlices = findStateSlices(plan, targets, grid.tokens);
-  if (merges)
+  // States of list entries stand in memory by whole key heads.
+  if (!merges || !readsListedStates(plan, targets))
     grid.headParts =
-        countHeadParts(plan, targets, shape.group, main.getMergeHeads());
+        countHeadParts(shape, merges ? main.getMergeHeads() : main.getHeads());
   ProgramBuilder program(plan, targets.front().tensor.getLoc(), "attend",
                          schedule);
   QueryPlace place = getPlace(program, grid);

@@ -63,7 +63,8 @@ static Value countSplits(PlanBuilder &plan, const QueryShape &shape,
   nsatile::ScheduleAttr schedule = getSchedule(op);
   IndexMath m = plan.math();
   Value one = m.constant(1);
-  Value tiles = plan.getSize(shape.keyHead);
+  Value tiles = m.mul(plan.getSize(shape.keyHead),
+                      countHeadParts(shape, schedule.getHeads()));
   for (Value size : getTileSizes(plan, shape, schedule.getTokens()))
     tiles = m.mul(tiles, size);
   tiles = m.max(tiles, one);
@@ -105,6 +106,7 @@ static FailureOr<nsatile::ProgramOp> buildPartProgram(PlanBuilder &plan,
   QueryGrid grid = {.shape = shape,
                     .tokens = schedule.getTokens(),
                     .whole = fast.getTokens(),
+                    .headParts = countHeadParts(shape, fast.getHeads()),
                     .parts = partial.splits,
                     .stateSlices = plan.findResultSlices(op->getResult(0))};
   IndexMath m = program.math();
@@ -122,8 +124,8 @@ static FailureOr<nsatile::ProgramOp> buildPartProgram(PlanBuilder &plan,
                   .tokens = fast.getTokens(),
                   .keys = std::lcm(fast.getKeys(),
                                    std::max<int64_t>(fast.getExactKeys(), 1))};
-  QueryTile tile =
-      createQueryTile(program, shape.dims, grid.tokens, shape.group, place);
+  QueryTile tile = createQueryTile(program, shape.dims, grid.tokens,
+                                   shape.group / grid.headParts, place);
   if (slices > 1)
     tile.slice =
         getSlice(program, m.sub(place.part, m.mul(number, slices)), fast);

@@ -1,8 +1,8 @@
 // What the verifiers of the nsatile dialect reject, and what they say instead.
 // RUN: nsacc-opt %s --split-input-file --verify-diagnostics
 
-// expected-error @below {{there is no field 'heads'}}
-nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 1, keys = 1, heads = 2>} {
+// expected-error @below {{there is no field 'hats'}}
+nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 1, keys = 1, hats = 2>} {
   nsatile.return
 }
 

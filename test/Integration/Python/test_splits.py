@@ -28,7 +28,8 @@ CLAUSES = {
 }
 SCHEDULES = ["splits=1", "splits=2", "splits=5", "splits=7, keys=8, tokens=3; *.merge: tokens=2",
              "splits=64, keys=16; *.merge: tokens=1", "splits=3, tokens=16, part=4", "splits=auto",
-             "splits=3; *.merge: tokens=4, heads=1"]
+             "splits=3; *.merge: tokens=4, heads=1", "heads=1", "heads=4, tokens=5, keys=8",
+             "heads=3, splits=3; *.merge: tokens=1, heads=5", "heads=2, splits=auto"]
 
 
 def agrees(source: str, inputs: list[np.ndarray], schedule: str) -> None:
