@@ -3,6 +3,7 @@
 #include "nsacc/Tuning/Model.h"
 #include "PairCount.h"
 #include "TileSteps.h"
+#include "nsacc/Schedule/PartCounts.h"
 #include "nsacc/Schedule/ScalarCost.h"
 #include "nsacc/Support/Units.h"
 #include "nsacc/Tuning/KeyBounds.h"
@@ -214,7 +215,8 @@ private:
   void setSteps(Prediction::Op &op, const StepCycles &step, double tileCycles,
                 double tiles, double steps) const;
   /// Number of parts that the keys of this number of query tiles are cut into.
-  double countSplits(const OpChoice &op, double tiles) const;
+  double countSplits(const OpChoice &op, const Scoring &size,
+                     double tiles) const;
   /// Seconds of merging these parts.
   double mergeSplits(const Scoring &size, double splits) const;
   /// Seconds of this number of tiles, in all batch rows and heads.
@@ -479,14 +481,28 @@ static double countLiveRows(ScoringOpInterface op, const CallSizes &sizes,
   return std::ceil(queries / tiles * group / unit) * unit;
 }
 
-double Predictor::countSplits(const OpChoice &op, double tiles) const {
+double Predictor::countSplits(const OpChoice &op, const Scoring &size,
+                              double tiles) const {
   const auto &given = op.fields[static_cast<size_t>(Field::Splits)];
   if (!given)
     return 1;
-  return given->value > 0
-             ? static_cast<double>(given->value)
-             : std::clamp(std::floor(2 * rates.units / std::max(tiles, 1.0)),
-                          1.0, 128.0);
+  if (given->value > 0)
+    return static_cast<double>(given->value);
+  if (!goal.device)
+    return 1;
+  auto scoring = cast<ScoringOpInterface>(op.op);
+  auto attend = dyn_cast<AttendOp>(op.op);
+  schedule::NumberMath m;
+  int64_t walked = schedule::countWalkedKeys(
+      m, scoring, attend ? attend.getSelection() : Value(), size.shape,
+      op.get(Field::Tokens), [&](Attribute dim) {
+        return static_cast<int64_t>(std::ceil(sizes.get(dim)));
+      });
+  int64_t blocks =
+      static_cast<int64_t>(rates.units) * op.get(Field::BlocksPerSM);
+  return static_cast<double>(
+      schedule::countSplits(m, static_cast<int64_t>(std::ceil(tiles)), walked,
+                            op.get(Field::Keys), blocks));
 }
 
 double Predictor::mergeSplits(const Scoring &size, double splits) const {
@@ -513,7 +529,7 @@ Prediction::Op Predictor::predictScoring(const OpChoice &op) {
   // Tiles of a key head's other heads walk the same keys.
   seen.tiles *= size.group / group;
   seen.steps *= size.group / group;
-  double splits = countSplits(op, seen.tiles);
+  double splits = countSplits(op, size, seen.tiles);
   StepCycles step = getStepCycles(tiles, size.keyChannels, size.valueChannels,
                                   size.instructions, size.bytes);
   double tile =
@@ -572,7 +588,7 @@ Prediction::Op Predictor::predictSelected(const OpChoice &op, AttendOp attend) {
   switch (order) {
   case LoopOrder::Union: {
     double steps = countVisited(tokens) * stepsOfBlock;
-    double count = heads * tileCount, splits = countSplits(op, count);
+    double count = heads * tileCount, splits = countSplits(op, size, count);
     setSteps(found, each, tile, count * splits, count * steps);
     found.seconds =
         schedule(count * splits, count * steps, std::ceil(steps / splits), step,

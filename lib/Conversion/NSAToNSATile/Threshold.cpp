@@ -3,6 +3,7 @@
 #include "Selecting.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "nsacc/Schedule/PartCounts.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -145,30 +146,18 @@ static SmallVector<Value> getSizes(PlanBuilder &plan, const QueryGrid &grid) {
           rows.isRagged() ? m.constant(1) : rows.rows};
 }
 
-/// Number of parts of a row's blocks, for multiprocessors without a tile. A
-/// part has at least half as many blocks as all parts' lists have entries,
-/// which one program merges. 1 where each multiprocessor has a tile.
+/// Number of parts of a row's blocks, which a call's sizes tell.
 static Value countParts(PlanBuilder &plan, const QueryGrid &grid,
                         SelectionType type, nsatile::ScheduleAttr schedule) {
-  constexpr int64_t least = 4, most = 64, entriesOfBlock = 2, partsOfBlock = 2;
   IndexMath m = plan.math();
   Value tiles = m.constant(1);
   for (Value size : getSizes(plan, grid))
     tiles = m.mul(tiles, size);
-  Value idle = m.floorDiv(m.constant(partsOfBlock * plan.getMultiprocessors() *
-                                     schedule.getBlocksPerSM()),
-                          m.max(tiles, m.constant(1)));
   Value blocks =
       m.ceilDiv(plan.getSize(plan.getNamedDim(type.getOf())), type.getBlock());
-  Value parts = m.constant(1);
-  for (int64_t count = least; count <= most; count *= 2) {
-    Value entries = m.constant(
-        llvm::divideCeil(count * count * type.getTop(), entriesOfBlock));
-    Value isMore =
-        m.select(m.less(idle, m.constant(count)), parts, m.constant(count));
-    parts = m.select(m.less(blocks, entries), parts, isMore);
-  }
-  return parts;
+  return schedule::countRankingParts(m, tiles, blocks, type.getTop(),
+                                     plan.getMultiprocessors() *
+                                         schedule.getBlocksPerSM());
 }
 
 LogicalResult nsacc::buildSplitSelection(PlanBuilder &plan,
