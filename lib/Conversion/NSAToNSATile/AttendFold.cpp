@@ -8,18 +8,28 @@ using namespace nsacc::nsa;
 
 RowState nsacc::foldSteps(
     ProgramBuilder &program, const nsatile::FoldDomain &domain,
-    ValueRange initial, PairFold::GetKeys getKeys,
-    llvm::function_ref<RowState(const KeyTile &, ValueRange)> step) {
+    ValueRange initial,
+    llvm::function_ref<RowState(nsatile::FoldOp, ValueRange)> step) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   OpBuilder::InsertionGuard guard(builder);
   auto fold = nsatile::FoldOp::create(builder, loc, domain, initial.getTypes(),
                                       initial);
   builder.setInsertionPointToEnd(&fold.getBody().front());
-  KeyTile keys = getKeys(fold.getTile(), fold.getWords());
-  keys.partial = fold.getPartial();
-  nsatile::YieldOp::create(builder, loc, step(keys, fold.getState()));
+  nsatile::YieldOp::create(builder, loc, step(fold, fold.getState()));
   return RowState(fold.getResults());
+}
+
+RowState nsacc::foldKeys(
+    ProgramBuilder &program, const nsatile::FoldDomain &domain,
+    ValueRange initial, PairFold::GetKeys getKeys,
+    llvm::function_ref<RowState(const KeyTile &, ValueRange)> step) {
+  return foldSteps(program, domain, initial,
+                   [&](nsatile::FoldOp fold, ValueRange state) {
+                     KeyTile keys = getKeys(fold.getTile(), fold.getWords());
+                     keys.partial = fold.getPartial();
+                     return step(keys, state);
+                   });
 }
 
 AttendFold::AttendFold(ProgramBuilder &program, const QueryTile &tile,

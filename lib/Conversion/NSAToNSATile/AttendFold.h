@@ -34,11 +34,17 @@ public:
 };
 
 /// Folds over the tiles of a domain from `initial` on with an `nsatile.fold`,
-/// whose step `step` builds.
+/// whose step `step` builds. The fold gives it the tile and the state.
+RowState foldSteps(
+    ProgramBuilder &program, const nsatile::FoldDomain &domain,
+    mlir::ValueRange initial,
+    llvm::function_ref<RowState(nsatile::FoldOp fold, mlir::ValueRange state)>
+        step);
+/// Folds over tiles of keys.
 RowState
-foldSteps(ProgramBuilder &program, const nsatile::FoldDomain &domain,
-          mlir::ValueRange initial, PairFold::GetKeys getKeys,
-          llvm::function_ref<RowState(const KeyTile &, mlir::ValueRange)> step);
+foldKeys(ProgramBuilder &program, const nsatile::FoldDomain &domain,
+         mlir::ValueRange initial, PairFold::GetKeys getKeys,
+         llvm::function_ref<RowState(const KeyTile &, mlir::ValueRange)> step);
 
 /// Output and log-sum-exp of an attention for the rows of a tile. The output is
 /// null where only the log-sum-exp is wanted. A softmax also has the parts of

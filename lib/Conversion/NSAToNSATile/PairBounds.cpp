@@ -178,12 +178,20 @@ SmallVector<KeyBounds> PairBounds::getBounds(const QueryRows &rows) const {
   return bounds;
 }
 
-PairBounds::Queries PairBounds::getQueries(const KeyInterval &interval,
+/// Whether each bound of an exact interval is one for all rows of a tile.
+bool PairBounds::isSolved(const QueryInterval &interval) const {
+  auto isBound = [&](AffineExpr expr) {
+    return !mentionsHead(expr, mask) && !mayLeaveIndex(expr);
+  };
+  return interval.exact && llvm::all_of(interval.lower, isBound) &&
+         llvm::all_of(interval.upper, isBound);
+}
+
+PairBounds::Queries PairBounds::getQueries(const QueryInterval &queries,
                                            Value first, Value last) const {
   IndexMath m = program.math();
   // Positions of the batch row's queries are [shift, shift + T).
   Value low = shift, high = m.add(tile.numTokens, shift);
-  QueryInterval queries = findQueriesOfAny(interval);
   for (AffineExpr lower : queries.lower)
     if (Value bound = evaluate(lower, first, last))
       low = m.max(low, bound);
@@ -200,9 +208,12 @@ PairBounds::Queries PairBounds::getQueries(Value first, Value last) const {
   Queries all = {none, mask.intervals.empty() ? none : tile.numTokens};
   if (mask.intervals.empty())
     return all;
-  Queries seen = getQueries(mask.intervals.front(), first, last);
+  auto find = [&](const KeyInterval &interval) {
+    return getQueries(findQueriesOfAny(interval), first, last);
+  };
+  Queries seen = find(mask.intervals.front());
   for (const KeyInterval &interval : llvm::drop_begin(mask.intervals)) {
-    Queries more = getQueries(interval, first, last);
+    Queries more = find(interval);
     seen = {m.min(seen.low, more.low), m.max(seen.high, more.high)};
   }
   if (!mask.readsAtPositions)
@@ -211,6 +222,41 @@ PairBounds::Queries PairBounds::getQueries(Value first, Value last) const {
   Value negative = m.less(shift, none);
   return {m.select(negative, all.low, seen.low),
           m.select(negative, all.high, seen.high)};
+}
+
+SmallVector<nsatile::TileRange>
+PairBounds::getQueryRanges(Value first, Value last, int64_t tokens) const {
+  IndexMath m = program.math();
+  Value none = m.constant(0);
+  SmallVector<nsatile::TileRange> ranges;
+  for (const KeyInterval &interval : mask.intervals) {
+    Queries any = getQueries(findQueriesOfAny(interval), first, last);
+    nsatile::TileRange range;
+    range.first = m.floorDiv(any.low, tokens);
+    range.end = m.max(m.ceilDiv(any.high, tokens), range.first);
+    range.fullFirst = range.fullEnd = range.first;
+    QueryInterval whole = findQueriesOfAll(interval);
+    if (isSolved(whole)) {
+      Queries all = getQueries(whole, first, last);
+      range.fullFirst =
+          m.clamp(m.ceilDiv(all.low, tokens), range.first, range.end);
+      range.fullEnd =
+          m.clamp(m.floorDiv(all.high, tokens), range.fullFirst, range.end);
+    }
+    if (mask.readsAtPositions) {
+      Value negative = m.less(shift, none);
+      range.first = m.select(negative, none, range.first);
+      range.end =
+          m.select(negative, m.ceilDiv(tile.numTokens, tokens), range.end);
+      range.fullFirst = m.select(negative, none, range.fullFirst);
+      range.fullEnd = m.select(negative, none, range.fullEnd);
+    }
+    ranges.push_back(range);
+  }
+  // A mask that is false for all pairs has no ranges, but a fold needs one.
+  if (ranges.empty())
+    ranges.push_back({none, none, none, none});
+  return ranges;
 }
 
 Value PairBounds::getLastKey(const QueryRows &rows) const {

@@ -72,6 +72,11 @@ public:
     mlir::Value low, high;
   };
   Queries getQueries(mlir::Value first, mlir::Value last) const;
+  /// The intervals as ranges of tiles of `tokens` queries, for keys from
+  /// `first` to `last`. A tile is full if all its queries exist and see all
+  /// these keys, in an exact interval.
+  llvm::SmallVector<nsatile::TileRange>
+  getQueryRanges(mlir::Value first, mlir::Value last, int64_t tokens) const;
 
   /// Tiles over the sequence of keys that the rows look at.
   KeyTiling getTiling(const QueryRows &rows) const;
@@ -105,8 +110,10 @@ private:
   /// tile's rows have no common value, or where indices may not hold it.
   mlir::Value evaluate(mlir::AffineExpr expr, mlir::Value d0,
                        mlir::Value d1) const;
-  Queries getQueries(const nsa::KeyInterval &interval, mlir::Value first,
+  /// Tokens between the solved bounds of an interval.
+  Queries getQueries(const nsa::QueryInterval &interval, mlir::Value first,
                      mlir::Value last) const;
+  bool isSolved(const nsa::QueryInterval &interval) const;
   mlir::Value getSymbol(const nsa::MaskSymbol &symbol) const;
 
   ProgramBuilder &program;

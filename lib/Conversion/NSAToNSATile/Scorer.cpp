@@ -9,9 +9,10 @@ using namespace nsacc;
 using namespace nsacc::nsa;
 
 Scorer::Scorer(ProgramBuilder &program, const QueryTile &tile,
-               ScoringOpInterface op, nsatile::ScheduleAttr schedule)
+               ScoringOpInterface op, nsatile::ScheduleAttr schedule,
+               PairRows rowsAre)
     : program(program), tile(tile), op(op), schedule(schedule),
-      bounds(program, tile, op, schedule) {
+      rowsAre(rowsAre), bounds(program, tile, op, schedule) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   if (!op.getScale().empty()) {
@@ -39,30 +40,36 @@ static Value getEndToken(ProgramBuilder &program, const QueryTile &tile) {
   return m.min(m.add(tile.firstToken, tile.tokens), tile.numTokens);
 }
 
-QueryRows Scorer::getAllRows() {
+TileMath Scorer::getMath(int64_t queries, int64_t keys) {
+  if (rowsAre == PairRows::Keys)
+    std::swap(queries, keys);
+  return TileMath(program.getBuilder(), program.getLoc(), queries, keys);
+}
+
+QueryRows Scorer::getRows(const QueryTile &of) {
   IndexMath m = program.math();
   auto type = cast<NamedTensorType>(op.getQuery().getType());
   int64_t channels = *program.getPlan().getStaticSize(type.getDims().back());
-  Value end = getEndToken(program, tile);
-  Value query = loadQueryMatrix(program, tile, op.getQuery(), channels);
+  Value end = getEndToken(program, of);
+  Value query = loadQueryMatrix(program, of, op.getQuery(), channels);
   // A product has operands of one type.
   if (hasMixedTypes())
     query = widen(program.getBuilder(), program.getLoc(), query, type);
-  Value first = tile.firstToken, exist;
+  Value first = of.firstToken, exist;
   // A list's tokens aren't neighbours, so positions don't bound rows.
-  if (schedule.getWarps() > 0 && !tile.listed) {
+  if (schedule.getWarps() > 0 && rowsAre == PairRows::Queries && !of.listed) {
     // A warpgroup's share of the last tile's rows may lie beyond their end.
     auto range = nsatile::RowRangeOp::create(
-        program.getBuilder(), program.getLoc(), first, end, tile.tokens,
+        program.getBuilder(), program.getLoc(), first, end, of.tokens,
         /*groups=*/IntegerAttr());
     first = range.getOwnFirst();
     end = range.getOwnEnd();
     exist = m.less(first, end);
   }
-  return {tile.getRows(),
+  return {of.getRows(),
           query,
-          tile.tokenOfRow,
-          tile.headOfRow,
+          of.tokenOfRow,
+          of.headOfRow,
           m.add(first, getShift()),
           m.add(m.add(end, -1), getShift()),
           exist};
@@ -127,26 +134,25 @@ Tile Scorer::getKeyIndices(TileMath &math, const KeyTile &tile) {
   OpBuilder &builder = math.getBuilder();
   Location loc = math.getLoc();
   auto type = cast<RankedTensorType>(
-      math.getType(TileAxes::Column, builder.getIndexType()));
+      math.getType(getKeyAxes(), builder.getIndexType()));
   IndexMath m(builder, loc);
   if (tile.step == 1)
     return {nsatile::IotaOp::create(builder, loc, type, tile.first),
-            TileAxes::Column};
+            getKeyAxes()};
   Tile count = {nsatile::IotaOp::create(builder, loc, type, m.constant(0)),
-                TileAxes::Column};
+                getKeyAxes()};
   Tile stepped = math.apply<arith::MulIOp>(
       count, {m.constant(tile.step), TileAxes::Scalar});
   return math.apply<arith::AddIOp>(stepped, {tile.first, TileAxes::Scalar});
 }
 
 SmallVector<Tile> Scorer::getRowArguments(const QueryRows &rows) {
-  OpBuilder &builder = program.getBuilder();
-  TileMath math(builder, program.getLoc(), rows.count, 1);
-  Tile tokens = {rows.tokens, TileAxes::Row};
+  TileMath math = getMath(rows.count, 1);
+  Tile tokens = {rows.tokens, getQueryAxes()};
   Tile position =
       math.apply<arith::AddIOp>(tokens, {getShift(), TileAxes::Scalar});
   return {{tile.batchRow, TileAxes::Scalar},
-          {rows.heads, TileAxes::Row},
+          {rows.heads, getQueryAxes()},
           tokens,
           position};
 }
@@ -201,14 +207,17 @@ Tile Scorer::multiply(const QueryRows &rows, const KeyTile &tile,
                       bool rawScale) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
-  TileMath math(builder, loc, rows.count, tile.count);
+  TileMath math = getMath(rows.count, tile.count);
   Value keys = tile.keys ? tile.keys : loadKeys(op.getKey(), tile);
   if (hasMixedTypes())
     keys =
         widen(builder, loc, keys, cast<NamedTensorType>(op.getKey().getType()));
   auto type = cast<RankedTensorType>(
       math.getType(TileAxes::Matrix, builder.getF32Type()));
-  Tile scores = {nsatile::DotOp::create(builder, loc, type, rows.query, keys,
+  Value query = rows.query;
+  if (rowsAre == PairRows::Keys)
+    std::swap(query, keys);
+  Tile scores = {nsatile::DotOp::create(builder, loc, type, query, keys,
                                         Value(), Value(),
                                         /*transpose_rhs=*/true),
                  TileAxes::Matrix};
@@ -221,7 +230,7 @@ Tile Scorer::changeScores(const QueryRows &rows, const KeyTile &tile,
                           Tile scores, Tile active) {
   if (op.getScore().empty())
     return scores;
-  TileMath math(program.getBuilder(), program.getLoc(), rows.count, tile.count);
+  TileMath math = getMath(rows.count, tile.count);
   SmallVector<Tile> arguments = {scores};
   arguments.append(getPairArguments(rows, getKeyIndices(math, tile)));
   std::optional<Demand> demand = getDemand(Clause::Score, &rows, active, &tile);
@@ -231,7 +240,7 @@ Tile Scorer::changeScores(const QueryRows &rows, const KeyTile &tile,
 std::optional<Tile> Scorer::getVisible(const QueryRows &rows,
                                        const KeyTile &tile, bool isFull,
                                        bool ofAllRows) {
-  TileMath math(program.getBuilder(), program.getLoc(), rows.count, tile.count);
+  TileMath math = getMath(rows.count, tile.count);
   IndexMath m = program.math();
   Tile keys = getKeyIndices(math, tile);
   std::optional<Tile> visible;
@@ -239,7 +248,7 @@ std::optional<Tile> Scorer::getVisible(const QueryRows &rows,
     visible =
         visible ? math.apply<arith::AndIOp>(*visible, condition) : condition;
   };
-  Tile looking = {tile.rows, TileAxes::Row};
+  Tile looking = {tile.rows, getQueryAxes()};
   if (tile.rows && !ofAllRows)
     require(looking);
   if (tile.end)
@@ -247,6 +256,11 @@ std::optional<Tile> Scorer::getVisible(const QueryRows &rows,
                          {tile.end, TileAxes::Scalar}));
   if (isFull)
     return visible;
+  // Queries behind the last one were loaded as zeros.
+  if (rowsAre == PairRows::Keys)
+    require(math.compare(arith::CmpIPredicate::slt,
+                         {rows.tokens, getQueryAxes()},
+                         {this->tile.numTokens, TileAxes::Scalar}));
   // Keys outside of the sequence were loaded as zeros.
   if (!hidesKeysBeyondEnd())
     require(math.compare(arith::CmpIPredicate::slt, keys,
@@ -267,7 +281,7 @@ VisibleScores Scorer::scoreVisible(const QueryRows &rows, const KeyTile &tile,
                                    bool rawScale, bool counts) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
-  TileMath math(builder, loc, rows.count, tile.count);
+  TileMath math = getMath(rows.count, tile.count);
   Tile products = multiply(rows, tile, rawScale), scores = products;
   // Code that may have no value asks for the pairs that need one.
   bool asksVisible = !op.getScore().empty() &&
@@ -296,8 +310,9 @@ VisibleScores Scorer::scoreVisible(const QueryRows &rows, const KeyTile &tile,
           math.select(*visible, counted,
                       {math.constant(TileAxes::Scalar, 0.0), TileAxes::Scalar});
     values.push_back(nsatile::ReduceOp::create(
-        builder, loc, math.getType(TileAxes::Row, builder.getF32Type()),
-        nsatile::ReduceKind::Sum, math.toMatrix(counted), /*dim=*/1));
+        builder, loc, math.getType(getQueryAxes(), builder.getF32Type()),
+        nsatile::ReduceKind::Sum, math.toMatrix(counted),
+        /*dim=*/rowsAre == PairRows::Queries ? 1 : 0));
     return values;
   };
   SmallVector<Value> values;
@@ -316,7 +331,7 @@ VisibleScores Scorer::scoreVisible(const QueryRows &rows, const KeyTile &tile,
   }
   if (hidesRows)
     values[0] = math.toMatrix(math.select(
-        {tile.rows, TileAxes::Row}, {values[0], TileAxes::Matrix}, least));
+        {tile.rows, getQueryAxes()}, {values[0], TileAxes::Matrix}, least));
   return {values[0], counts ? values[1] : Value()};
 }
 
@@ -345,8 +360,7 @@ Tile Scorer::evaluateMask(const QueryRows &rows, const KeyTile &tile,
 }
 
 Value Scorer::weigh(const QueryRows &rows, Value scores, const KeyTile &tile) {
-  OpBuilder &builder = program.getBuilder();
-  TileMath math(builder, program.getLoc(), rows.count, tile.count);
+  TileMath math = getMath(rows.count, tile.count);
   Tile keys = getKeyIndices(math, tile);
   SmallVector<Tile> arguments = {{scores, TileAxes::Matrix}};
   arguments.append(getPairArguments(rows, keys));
@@ -421,9 +435,9 @@ std::optional<Demand> Scorer::getDemand(Clause clause, const QueryRows *rows,
     return demand;
   demand.positions = getRowArguments(*rows);
   int64_t count = keys ? keys->count : 1;
-  TileMath math(program.getBuilder(), program.getLoc(), rows->count, count);
+  TileMath math = getMath(rows->count, count);
   // Tiles of rows that share a selection may start before the first token.
-  Tile tokens = {rows->tokens, TileAxes::Row};
+  Tile tokens = {rows->tokens, getQueryAxes()};
   Tile exists = math.apply<arith::AndIOp>(
       math.compare(arith::CmpIPredicate::sge, tokens,
                    math.integer(program.getBuilder().getIndexType(), 0)),
@@ -433,6 +447,10 @@ std::optional<Demand> Scorer::getDemand(Clause clause, const QueryRows *rows,
       active.value ? math.apply<arith::AndIOp>(active, exists) : exists;
   if (keys) {
     demand.key = getKeyIndices(math, *keys);
+    if (rowsAre == PairRows::Keys)
+      demand.active = math.apply<arith::AndIOp>(
+          demand.active, math.compare(arith::CmpIPredicate::slt, demand.key,
+                                      {getKeyRow().size, TileAxes::Scalar}));
     demand.firstKey = keys->first;
   }
   return demand;

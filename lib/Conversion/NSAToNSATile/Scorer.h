@@ -15,14 +15,19 @@ struct VisibleScores {
   mlir::Value scores, counts;
 };
 
+/// Side of the pairs that has the rows of a tile; the other has its columns.
+enum class PairRows { Queries, Keys };
+
 /// Scores, masks and weights of tiles of pairs of one op that scores pairs.
 class Scorer {
 public:
   Scorer(ProgramBuilder &program, const QueryTile &tile,
-         nsa::ScoringOpInterface op, nsatile::ScheduleAttr schedule);
+         nsa::ScoringOpInterface op, nsatile::ScheduleAttr schedule,
+         PairRows rowsAre = PairRows::Queries);
 
-  /// All rows of the tile.
-  QueryRows getAllRows();
+  /// All rows of a tile of the same batch row.
+  QueryRows getRows(const QueryTile &of);
+  QueryRows getAllRows() { return getRows(tile); }
   /// Rows [first, first + count) of `rows`, from token `firstToken` to
   /// `lastToken`.
   QueryRows slice(const QueryRows &rows, mlir::Value first, int64_t count,
@@ -44,7 +49,7 @@ public:
   mlir::Value weigh(const QueryRows &rows, mlir::Value scores,
                     const KeyTile &tile);
   mlir::Value getScale() { return scale; }
-  /// Column of key indices.
+  /// Key indices, along the keys' axis.
   Tile getKeyIndices(TileMath &math, const KeyTile &tile);
   /// The arguments (b, h, t, i) of regions over rows.
   llvm::SmallVector<Tile> getRowArguments(const QueryRows &rows);
@@ -70,6 +75,14 @@ public:
 private:
   mlir::Value loadChannels(mlir::Value tensor, const KeyTile &keys,
                            const std::optional<ChannelSlice> &slice);
+  TileAxes getQueryAxes() const {
+    return rowsAre == PairRows::Queries ? TileAxes::Row : TileAxes::Column;
+  }
+  TileAxes getKeyAxes() const {
+    return rowsAre == PairRows::Queries ? TileAxes::Column : TileAxes::Row;
+  }
+  /// Tiles of pairs of so many query rows and keys.
+  TileMath getMath(int64_t queries, int64_t keys);
   const ProgramBuilder::Row &getKeyRow() const { return bounds.getKeyRow(); }
   mlir::Value getShift() const { return bounds.getShift(); }
   /// Query rows times keys.
@@ -95,6 +108,7 @@ private:
   const QueryTile &tile;
   nsa::ScoringOpInterface op;
   nsatile::ScheduleAttr schedule;
+  PairRows rowsAre;
   PairBounds bounds;
   mlir::Value scale;
 };

@@ -65,10 +65,10 @@ RowState WeightFold::fold(const QueryRows &rows,
   RowState inits(initial);
   if (inits.empty())
     inits = getInitialState(rows.count);
-  return foldSteps(program, domain, inits, getKeys,
-                   [&](const KeyTile &keys, ValueRange state) {
-                     return step(rows, keys, state);
-                   });
+  return foldKeys(program, domain, inits, getKeys,
+                  [&](const KeyTile &keys, ValueRange state) {
+                    return step(rows, keys, state);
+                  });
 }
 
 RowState WeightFold::merge(ValueRange lhs, ValueRange rhs) {

@@ -5,6 +5,8 @@
 #include "KeyWalk.h"
 #include "NSA/IR/NSADialect.h"
 #include "NSA/IR/NSAOps.h"
+#include "QueryGrid.h"
+#include "QueryWalk.h"
 #include "TileOpInterface.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -41,6 +43,28 @@ SmallVector<schedule::Field> SumVisibleOp::getTileFields() {
   return {schedule::Field::Tokens, schedule::Field::Keys};
 }
 
+/// Sums the scores of the visible pairs of a tile along a dimension.
+static Value sumScores(ProgramBuilder &program, Scorer &scorer,
+                       const QueryRows &queries, const KeyTile &keys,
+                       int64_t dim, Type sums) {
+  Value scores = scorer
+                     .scoreVisible(queries, keys, /*rawScale=*/false,
+                                   /*counts=*/false)
+                     .scores;
+  auto type = cast<RankedTensorType>(scores.getType());
+  TileMath math(program.getBuilder(), program.getLoc(), type.getDimSize(0),
+                type.getDimSize(1));
+  auto scalar = [&](double value) {
+    return Tile{math.constant(TileAxes::Scalar, value), TileAxes::Scalar};
+  };
+  Tile pairs = {scores, TileAxes::Matrix};
+  Tile isHidden =
+      math.compare(arith::CmpFPredicate::OEQ, pairs, scalar(-kInfinity));
+  return nsatile::ReduceOp::create(
+      program.getBuilder(), program.getLoc(), sums, nsatile::ReduceKind::Sum,
+      math.toMatrix(math.select(isHidden, scalar(0.0), pairs)), dim);
+}
+
 namespace {
 /// Sums of the scores of the pairs that each row sees.
 class VisibleSums : public PairFold {
@@ -56,10 +80,12 @@ public:
     RowState inits(initial);
     if (inits.empty())
       inits = getInitialState(rows.count);
-    return foldSteps(program, domain, inits, getKeys,
-                     [&](const KeyTile &keys, ValueRange state) {
-                       return merge(state, sum(rows, keys));
-                     });
+    return foldKeys(program, domain, inits, getKeys,
+                    [&](const KeyTile &keys, ValueRange state) {
+                      return merge(state,
+                                   sumScores(program, scorer, rows, keys,
+                                             /*dim=*/1, inits[0].getType()));
+                    });
   }
   void loadShared(KeyTile &keys) override {
     keys.keys = scorer.loadKeys(key, keys);
@@ -73,25 +99,6 @@ private:
   TileMath getMath(int64_t rows, int64_t columns) {
     return TileMath(program.getBuilder(), program.getLoc(), rows, columns);
   }
-  /// The sums over one tile of keys.
-  Value sum(const QueryRows &rows, const KeyTile &keys) {
-    TileMath math = getMath(rows.count, keys.count);
-    Tile scores = {
-        scorer.scoreVisible(rows, keys, /*rawScale=*/false, /*counts=*/false)
-            .scores,
-        TileAxes::Matrix};
-    auto scalar = [&](double value) {
-      return Tile{math.constant(TileAxes::Scalar, value), TileAxes::Scalar};
-    };
-    Tile isHidden =
-        math.compare(arith::CmpFPredicate::OEQ, scores, scalar(-kInfinity));
-    Value visible = math.toMatrix(math.select(isHidden, scalar(0.0), scores));
-    return nsatile::ReduceOp::create(
-        math.getBuilder(), math.getLoc(),
-        math.getType(TileAxes::Row, math.getBuilder().getF32Type()),
-        nsatile::ReduceKind::Sum, visible, /*dim=*/1);
-  }
-
   ProgramBuilder &program;
   Scorer &scorer;
   Value key;
@@ -115,4 +122,54 @@ FailureOr<Tile> SumVisibleOp::computeTile(TileSource &source, Value,
     sums = walk.run(scorer.getAllRows()).front();
   });
   return Tile{sums, TileAxes::Row};
+}
+
+SmallVector<Value> SumQueriesOp::getOperandsInMemory() {
+  return {getQuery(), getKey()};
+}
+
+SmallVector<schedule::Field> SumQueriesOp::getTileFields() {
+  return {schedule::Field::Tokens, schedule::Field::Keys};
+}
+
+bool SumQueriesOp::writesResults() { return true; }
+
+/// Each program has a tile of keys, and walks the queries that see one of them.
+LogicalResult SumQueriesOp::addPrograms(PlanBuilder &plan) {
+  auto scoring = cast<nsa::ScoringOpInterface>(getOperation());
+  nsatile::ScheduleAttr schedule = plan.getSchedule(*this);
+  QueryShape shape = getQueryShape(plan.getKernel(), scoring);
+  ProgramBuilder program(plan, getLoc(), "keys", schedule);
+  OpBuilder &builder = program.getBuilder();
+  IndexMath m = program.math();
+  RowGrid grid = {.dim = getSequenceDim(getKey()),
+                  .rows = getNumBatchRows(plan, shape),
+                  .tokens = schedule.getKeys()};
+  RowTile at = getRowTile(program, grid);
+  QueryTile batchRow = getBatchRowTile(program, shape.dims, shape.group,
+                                       program.programId(1), at.batchRow);
+  Scorer scorer(program, batchRow, scoring, schedule, PairRows::Keys);
+  KeyTile keys = {.first = m.mul(at.number, schedule.getKeys()),
+                  .count = schedule.getKeys()};
+  keys.keys = scorer.loadKeys(getKey(), keys);
+  TileMath rows(builder, getLoc(), keys.count, /*columns=*/1);
+  QueryWalk walk(program, batchRow, scorer, schedule.getTokens());
+  RowState sums = walk.run(
+      keys, rows.constant(TileAxes::Row, 0.0),
+      [&](const QueryRows &queries, const KeyTile &keys, ValueRange state) {
+        Value sum = sumScores(program, scorer, queries, keys, /*dim=*/1,
+                              state[0].getType());
+        return RowState{
+            arith::AddFOp::create(builder, getLoc(), state[0], sum)};
+      });
+  const ProgramBuilder::Row &row = scorer.getBounds().getKeyRow();
+  SmallVector<Value> offsets = {m.add(row.start, keys.first), batchRow.keyHead};
+  if (shape.dims.batch)
+    offsets.insert(offsets.begin(), at.batchRow);
+  nsatile::StoreOp::create(
+      builder, getLoc(), sums[0], program.getBuffer(getSums()), offsets,
+      m.add(row.start, row.size), static_cast<int64_t>(offsets.size()) - 2);
+  program.setOps(getOperation());
+  launch(program, grid, plan.getSize(shape.keyHead));
+  return success();
 }

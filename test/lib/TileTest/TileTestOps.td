@@ -26,4 +26,21 @@ def SumVisibleOp : Op<TileTestDialect, "sum_visible", [
   }];
 }
 
+def SumQueriesOp : Op<TileTestDialect, "sum_queries", [
+    Pure, NSA_ScoringOpInterface, NSA_HasScalarCode,
+    DeclareOpInterfaceMethods<NSACC_TileOpInterface,
+                              ["getOperandsInMemory", "getTileFields", "writesResults", "addPrograms"]>]> {
+  let summary = "sum of the scores of the queries that see each key";
+  let description = [{
+    Keys are the rows of its program, as in a gradient of keys and values. The result has the dimensions of keys
+    without the channels.
+  }];
+  let arguments = (ins NSA_Tensor:$query, NSA_Tensor:$key);
+  let regions = (region AnyRegion:$scale, AnyRegion:$mask, AnyRegion:$score, AnyRegion:$weight);
+  let results = (outs NSA_Tensor:$sums);
+  let extraClassDeclaration = [{
+    ::mlir::Value getSelection() { return {}; }
+  }];
+}
+
 #endif // TEST_LIB_TILETEST_TILETESTOPS_TD
