@@ -14,8 +14,6 @@
 
 namespace nsacc::frontend {
 
-class MaskProof;
-
 /// Resolves names, checks everything and generates the kernel op in one walk
 /// over the syntax. A mistake is reported once: its value becomes
 /// `Bound::Kind::Unknown`, which causes no further errors.
@@ -105,6 +103,8 @@ private:
 
   // SemaWarnings.cpp
   void checkUnused();
+  /// Adds the warnings about the finished kernel's IR.
+  void lint();
   /// Whether an input is used, or gives the size of a used dimension that isn't
   /// in `sized`; if so, adds the input's dimensions to it.
   bool givesSize(const Symbol &input, llvm::StringSet<> &sized) const;
@@ -112,66 +112,6 @@ private:
   /// different element types.
   void checkElementTypes(llvm::ArrayRef<mlir::Value> operands,
                          llvm::ArrayRef<const ast::Expr *> exprs);
-
-  // SemaScores.cpp
-  /// Warns of a constant scale that isn't positive, or of one that grows with a
-  /// dimension's size.
-  void checkScale(nsa::AttendOp attend, const ast::Clause *scale);
-  /// Warns of clauses whose constants hide or cancel everything.
-  void checkConstants(nsa::AttendOp attend, const ast::CallExpr *call);
-  void checkWeightRange(nsa::AttendOp attend, const ast::CallExpr *call);
-  /// Warns of suspicious formulas of the score and the weight.
-  void checkScores(nsa::AttendOp attend, const ast::CallExpr *call,
-                   const Sequence &query, const Sequence &key);
-  /// Warns of a score that is divided by the root of its features twice.
-  void checkScaledTwice(mlir::Region &clause, const ast::Clause *syntax,
-                        mlir::Attribute features);
-  /// Warns of a formula that is infinite or NaN at a visible pair; returns
-  /// false then.
-  bool checkFinite(nsa::AttendOp attend, mlir::Region &clause,
-                   const ast::Clause *syntax, llvm::StringRef what);
-  /// Warns of a bias that favours far keys.
-  void checkDistance(nsa::AttendOp attend, const Sequence &key,
-                     const ast::Clause *score);
-  /// Warns of exponentials without a normalizer.
-  void checkExponential(nsa::AttendOp attend, const ast::Clause *weight);
-
-  // SemaScoreTrials.cpp
-  /// Warns of a softmax's score that doesn't grow with s, or one that is 0 for
-  /// keys that should probably be hidden.
-  void checkDependence(nsa::AttendOp attend, const Sequence &key,
-                       const ast::CallExpr *call);
-  bool checkZeros(nsa::AttendOp attend, const Sequence &key, Range range);
-  /// Warns of a score that falls as s grows.
-  void checkFalling(nsa::AttendOp attend, Range range);
-  /// Warns of a divisor that is 0 for a query that sees keys.
-  void checkDivisor(nsa::AttendOp attend, const Sequence &key,
-                    const ast::Clause *normalize);
-
-  // SemaSelections.cpp
-  /// Warns of a causal selection that shows later tokens of a query's block.
-  void checkOwnBlock(nsa::AttendOp attend, nsa::TopKOp topk,
-                     const Sequence &key, const ast::CallExpr *call);
-  /// Warns of a causal attention's selection that depends on later tokens.
-  void checkGistFuture(nsa::AttendOp attend, nsa::TopKOp topk,
-                       const ast::CallExpr *call);
-
-  // SemaMasks.cpp
-  /// Warns of a mask that hides every key; `keys` is the word for them in the
-  /// message.
-  void checkVisible(mlir::Region &mask, const ast::Clause *where,
-                    llvm::StringRef keys, MaskProof &proof);
-  /// Warns of a mask that compares positions but hides nothing.
-  void checkHidden(nsa::AttendOp attend, const Sequence &key,
-                   const ast::Clause *where, MaskProof &proof);
-  /// Warns of a mask that shows the keys after a query, but few or none before
-  /// it.
-  void checkFuture(nsa::AttendOp attend, const Sequence &key,
-                   const ast::Clause *where);
-  /// Warns of branches of a merge whose masks show the same pairs. A branch is
-  /// null if it isn't an attention by itself.
-  void checkOverlap(llvm::ArrayRef<nsa::AttendOp> branches,
-                    llvm::ArrayRef<const ast::Expr *> exprs);
 
   // MLIRGenKernel.cpp
   void generateBody();
@@ -256,6 +196,8 @@ private:
   bool checkClauses(const ast::CallExpr *call, bool softmax);
   bool generateClauses(const ast::CallExpr *call, nsa::AttendOp attend,
                        const Sequence &query, const Sequence &key);
+  /// Constants in the text that are 0 or false.
+  llvm::SmallVector<llvm::StringRef> findSwitches(const ast::Expr *expr) const;
   bool generateClause(nsa::Clause clause, const ast::Clause *syntax,
                       mlir::Region &region, ScalarScope scope);
   ScalarScope makeScope(nsa::Clause clause, mlir::Region &region,

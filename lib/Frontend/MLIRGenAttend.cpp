@@ -1,7 +1,7 @@
 //===- MLIRGenAttend.cpp - Attention and its clauses ----------------------===//
 
 #include "KernelGen.h"
-#include "MaskProof.h"
+#include "NSA/Analysis/Lint.h"
 #include "Sequence.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -157,32 +157,15 @@ Bound KernelGen::generateAttend(const ast::CallExpr *call) {
     return {};
   Type lse =
       softmax ? getTensorType(ArrayRef(dims).drop_back(), getF32()) : Type();
-  auto attend = nsa::AttendOp::create(builder, getLoc(call->range),
-                                      getTensorType(dims, getF32()), lse, q, k,
-                                      v, selection);
+  Location loc = getLoc(call->range);
+  if (const ast::Clause *in = call->find(ast::Clause::Kind::In))
+    loc = nsa::addOperandPlaces(loc, getLoc(in->value->range));
+  auto attend = nsa::AttendOp::create(
+      builder, loc, getTensorType(dims, getF32()), lse, q, k, v, selection);
   valid &= generateClauses(call, attend, *query, *key);
   if (!valid) {
     attend.erase();
     return {};
-  }
-  // A formula with errors was replaced, so warnings about it would be
-  // misleading.
-  if (!problems.hasErrors()) {
-    const ast::Clause *where = call->find(ast::Clause::Kind::Where);
-    MaskProof proof(attend.getMask(), query->tokens, query->heads, key->tokens);
-    checkVisible(attend.getMask(), where, "key", proof);
-    checkHidden(attend, *key, where, proof);
-    checkFuture(attend, *key, where);
-    checkScale(attend, call->find(ast::Clause::Kind::Scale));
-    checkConstants(attend, call);
-    checkWeightRange(attend, call);
-    checkScores(attend, call, *query, *key);
-    for (Value part :
-         selection ? nsa::getParts(selection) : SmallVector<Value>())
-      if (auto topk = part.getDefiningOp<nsa::TopKOp>()) {
-        checkOwnBlock(attend, topk, *key, call);
-        checkGistFuture(attend, topk, call);
-      }
   }
   Bound bound;
   bound.kind = Bound::Kind::Attention;
@@ -232,6 +215,22 @@ ScalarScope KernelGen::makeScope(nsa::Clause clause, Region &region,
   return scope;
 }
 
+SmallVector<StringRef> KernelGen::findSwitches(const ast::Expr *expr) const {
+  SmallVector<StringRef> found;
+  ast::mentions(expr, [&](StringRef name) {
+    const auto *symbol = symbols.find(name);
+    if (symbol == symbols.end() ||
+        symbol->second.bound.kind != Bound::Kind::Constant)
+      return false;
+    const Constant &value = symbol->second.bound.constant;
+    if (value.type == ScalarType::Bool ||
+        (value.type == ScalarType::Int && value.integer <= 0))
+      found.push_back(symbol->first);
+    return false;
+  });
+  return found;
+}
+
 bool KernelGen::generateClause(nsa::Clause clause, const ast::Clause *syntax,
                                Region &region, ScalarScope given) {
   if (!syntax)
@@ -260,7 +259,8 @@ bool KernelGen::generateClause(nsa::Clause clause, const ast::Clause *syntax,
   Value value = scalars.generate(syntax->value, type, quote(keyword));
   if (!value)
     return false;
-  nsa::YieldOp::create(builder, loc, value);
+  nsa::YieldOp::create(
+      builder, nsa::addSwitches(loc, findSwitches(syntax->value)), value);
   return true;
 }
 
@@ -319,7 +319,7 @@ Bound KernelGen::generateLse(const ast::CallExpr *call) {
 
 Bound KernelGen::generateMerge(const ast::CallExpr *call) {
   SmallVector<Value> outputs, lses;
-  SmallVector<nsa::AttendOp> branches;
+  SmallVector<Location> places;
   SmallVector<const ast::Expr *> exprs;
   bool valid = true;
   for (const ast::Argument &argument : call->arguments) {
@@ -361,7 +361,7 @@ Bound KernelGen::generateMerge(const ast::CallExpr *call) {
       continue;
     }
     exprs.push_back(argument.value);
-    branches.push_back(bound.attend);
+    places.push_back(getLoc(argument.value->range));
     outputs.push_back(bound.value);
     lses.push_back(bound.lse);
   }
@@ -372,9 +372,8 @@ Bound KernelGen::generateMerge(const ast::CallExpr *call) {
   }
   if (!valid)
     return {};
-  checkOverlap(branches, exprs);
-  auto merge = nsa::MergeOp::create(builder, getLoc(call->range),
-                                    outputs.front().getType(),
+  Location loc = nsa::addOperandPlaces(getLoc(call->range), places);
+  auto merge = nsa::MergeOp::create(builder, loc, outputs.front().getType(),
                                     lses.front().getType(), outputs, lses);
   Bound bound;
   bound.kind = Bound::Kind::Attention;

@@ -129,6 +129,15 @@ void KernelGen::generateAssignment(const ast::Statement &statement) {
 // Results
 //===----------------------------------------------------------------------===//
 
+/// attend(q, k) exists only for functions of its scores; see generateAttend.
+static void eraseScores(nsa::KernelOp op) {
+  Block &body = op.getBody().front();
+  for (Operation &inner : llvm::make_early_inc_range(llvm::reverse(body)))
+    if (auto attend = llvm::dyn_cast<nsa::AttendOp>(inner))
+      if (attend.getKey() == attend.getValue() && attend.use_empty())
+        attend.erase();
+}
+
 void KernelGen::generateReturn(const ast::Statement &statement) {
   size_t found = statement.values.size(), expected = kernel.results.size();
   if (found != expected) {
@@ -150,7 +159,9 @@ void KernelGen::generateReturn(const ast::Statement &statement) {
   if (!llvm::is_contained(values, Value()) && !problems.hasErrors()) {
     nsa::ReturnOp::create(builder, getLoc(statement.range), values);
     finish(values);
+    lint();
     checkUnused();
+    eraseScores(op);
   }
 }
 
@@ -218,9 +229,4 @@ void KernelGen::finish(ArrayRef<Value> results) {
   }
   if (!kernel.params.empty())
     op.setParamsAttr(getParamsAttr());
-  for (Operation &inner : llvm::make_early_inc_range(llvm::reverse(body)))
-    // attend(q, k) exists only for functions of its scores; see generateAttend.
-    if (auto attend = llvm::dyn_cast<nsa::AttendOp>(inner))
-      if (attend.getKey() == attend.getValue() && attend.use_empty())
-        attend.erase();
 }

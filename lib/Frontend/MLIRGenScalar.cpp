@@ -270,8 +270,6 @@ std::optional<Scalar> ScalarGen::generateBinary(const ast::BinaryExpr *expr) {
   if (!left || !right)
     return std::nullopt;
   Value result = emitArithmetic(op, real, left, right, getLoc(expr->range));
-  if (!real)
-    checkWrapping(result, expr->range);
   return Scalar(real ? ScalarType::Real : ScalarType::Int, result);
 }
 
@@ -415,10 +413,6 @@ std::optional<Scalar> ScalarGen::compare(Operator op, Range opRange, Scalar lhs,
   Value left = materialize(lhs, range), right = materialize(rhs, range);
   if (!left || !right)
     return std::nullopt;
-  if (real)
-    checkQuotients(equality, left, right, range);
-  if (real && equality)
-    checkEquality(left, right, range);
   Location loc = getLoc(range);
   Value result = real ? arith::CmpFOp::create(builder, loc,
                                               getRealPredicate(op), left, right)

@@ -324,7 +324,6 @@ std::optional<Scalar> ScalarGen::generateTable(const Symbol &symbol,
   for (auto [index, dim] : llvm::zip_equal(indices, symbol.order)) {
     checkIndex(symbol, name, index, type.getDims()[dim]);
     values[dim] = generate(index, ScalarType::Int, "an index");
-    checkFirst(name, values[dim], index->range, type.getDims()[dim]);
   }
   if (llvm::is_contained(values, Value()))
     return std::nullopt;

@@ -1,6 +1,5 @@
 //===- MLIRGenTopK.cpp - Selections by score ------------------------------===//
 
-#include "MaskProof.h"
 #include "Sequence.h"
 #include "Spellings.h"
 #include "llvm/ADT/STLExtras.h"
@@ -225,11 +224,6 @@ Bound KernelGen::generateTopK(const ast::CallExpr *call) {
   if (!generateClause(nsa::Clause::Mask, where, topk.getMask(), scope)) {
     topk.erase();
     return {};
-  }
-  if (!problems.hasErrors()) {
-    MaskProof proof(topk.getMask(), dims.drop_back().back(), dims.back(),
-                    *blocks);
-    checkVisible(topk.getMask(), where, "block", proof);
   }
   Bound bound;
   bound.kind = Bound::Kind::Selection;

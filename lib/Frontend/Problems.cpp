@@ -96,3 +96,9 @@ mlir::Location nsacc::frontend::getLocation(const Source &source, Range range,
   return mlir::FileLineColRange::get(file, begin.line, begin.column, end.line,
                                      end.column);
 }
+
+Range nsacc::frontend::getRange(const Source &source, mlir::Location location) {
+  auto place = location->findInstanceOf<mlir::FileLineColRange>();
+  return {source.getOffset({place.getStartLine(), place.getStartColumn()}),
+          source.getOffset({place.getEndLine(), place.getEndColumn()})};
+}

@@ -82,6 +82,9 @@ private:
 mlir::Location getLocation(const Source &source, Range range,
                            mlir::StringAttr file);
 
+/// The place of such a location.
+Range getRange(const Source &source, mlir::Location location);
+
 } // namespace nsacc::frontend
 
 #endif // NSACC_LIB_FRONTEND_PROBLEMS_H

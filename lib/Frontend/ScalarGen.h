@@ -109,16 +109,6 @@ private:
   mlir::Value emitArithmetic(ast::Operator op, bool real, mlir::Value lhs,
                              mlir::Value rhs, mlir::Location loc);
 
-  // SemaMasks.cpp
-  /// Whether it warned of a pooled key's number that is compared with a
-  /// token's.
-  bool checkWindows(const ast::Expr *lhs, const ast::Expr *rhs);
-  /// Warns of quotients with a fraction that are compared.
-  void checkQuotients(bool equality, mlir::Value lhs, mlir::Value rhs,
-                      Range range);
-  /// Warns if a real table's element is compared for equality.
-  void checkEquality(mlir::Value lhs, mlir::Value rhs, Range range);
-
   // SemaSums.cpp
   /// These tell whether they warned. Checks for a query's row that is compared
   /// with a key's position.
@@ -127,25 +117,15 @@ private:
   bool checkDistance(const ast::Expr *lhs, const ast::Expr *rhs);
   /// Checks for an input that seems to say the same, and is added to it.
   bool checkPast(ast::Operator op, const ast::Expr *lhs, const ast::Expr *rhs);
-  /// Warns of a number that positions can't be added to.
-  void checkWrapping(mlir::Value sum, Range range);
+  /// Whether it warned of a pooled key's number that is compared with a
+  /// token's.
+  bool checkWindows(const ast::Expr *lhs, const ast::Expr *rhs);
 
   // SemaTables.cpp
   /// Warns of a table's dimension that doesn't count the same things as its
   /// index.
   void checkIndex(const Symbol &table, llvm::StringRef name,
                   const ast::Expr *index, mlir::Attribute dim);
-  /// Warns of an index that is always before the first element.
-  void checkFirst(llvm::StringRef table, mlir::Value index, Range range,
-                  mlir::Attribute dim);
-
-  // SemaFunctions.cpp
-  /// Warns of logarithms and roots whose result is never a number.
-  void checkArgument(llvm::StringRef function, mlir::Value argument,
-                     Range range);
-  /// Warns of a logarithm that is -inf.
-  void checkInfinite(llvm::StringRef function, const Constant &argument,
-                     Range range);
 
   // MLIRGenScalarNames.cpp
   Result generateName(const ast::NameExpr *expr);

@@ -1,10 +1,7 @@
 //===- SemaSums.cpp - Sums of positions that are most likely a mistake ----===//
 
 #include "ScalarGen.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
-#include <limits>
 
 using namespace mlir;
 using namespace nsacc;
@@ -245,62 +242,42 @@ bool ScalarGen::checkPast(Operator op, const ast::Expr *lhs,
 }
 
 //===----------------------------------------------------------------------===//
-// Sums that wrap around
+// Windows that are taken for tokens
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// A value, or its negative, and a number.
-struct Shifted {
-  bool isNegative = false;
-  __int128 number = 0;
-
-  /// The largest value with which the sum fits into 64 bits.
-  __int128 getLargest() const {
-    return isNegative ? number - std::numeric_limits<int64_t>::min()
-                      : std::numeric_limits<int64_t>::max() - number;
-  }
-};
-} // namespace
-
-static Shifted getShifted(Value sum) {
-  Shifted result;
-  while (Operation *op = sum.getDefiningOp()) {
-    if (!isa<arith::AddIOp, arith::SubIOp>(op))
-      break;
-    bool subtracts = isa<arith::SubIOp>(op);
-    APInt left, right;
-    bool isLeft = matchPattern(op->getOperand(0), m_ConstantInt(&left));
-    if (!isLeft && !matchPattern(op->getOperand(1), m_ConstantInt(&right)))
-      break;
-    __int128 number = isLeft ? left.getSExtValue() : right.getSExtValue();
-    bool negates = result.isNegative != (subtracts && !isLeft);
-    result.number += negates ? -number : number;
-    result.isNegative = result.isNegative != (subtracts && isLeft);
-    sum = op->getOperand(isLeft ? 1 : 0);
-  }
-  return result;
+/// Whether `expr`, or a term of the sum `expr`, is such a name, or a call of
+/// such a function with only a name.
+static bool hasTerm(const ast::Expr *expr,
+                    llvm::function_ref<bool(StringRef)> isMeant) {
+  if (auto *leaf = llvm::dyn_cast<ast::NameExpr>(expr))
+    return isMeant(leaf->name);
+  if (auto *call = llvm::dyn_cast<ast::CallExpr>(expr))
+    return isMeant((call->callee.text + "()").str());
+  if (auto *unary = llvm::dyn_cast<ast::UnaryExpr>(expr))
+    return hasTerm(unary->operand, isMeant);
+  auto *binary = llvm::dyn_cast<ast::BinaryExpr>(expr);
+  return binary &&
+         (binary->op == Operator::Add || binary->op == Operator::Subtract) &&
+         (hasTerm(binary->lhs, isMeant) || hasTerm(binary->rhs, isMeant));
 }
 
-/// The number above which the value in a sum makes it exceed 64 bits, if
-/// positions may be that large.
-static std::optional<int64_t> findWrap(Value sum) {
-  constexpr int64_t mostTokens = std::numeric_limits<int32_t>::max();
-  __int128 largest = getShifted(sum).getLargest();
-  if (largest >= mostTokens || largest < std::numeric_limits<int64_t>::min())
-    return std::nullopt;
-  return static_cast<int64_t>(largest);
+static bool hasTerm(const ast::Expr *lhs, const ast::Expr *rhs,
+                    ArrayRef<StringRef> names) {
+  auto isMeant = [&](StringRef name) {
+    return llvm::is_contained(names, name);
+  };
+  return hasTerm(lhs, isMeant) || hasTerm(rhs, isMeant);
 }
 
-void ScalarGen::checkWrapping(Value sum, Range range) {
-  std::optional<int64_t> largest = findWrap(sum);
-  Operation *op = sum.getDefiningOp();
-  // There already is a warning for a sum within it.
-  if (!largest || llvm::any_of(op->getOperands(), findWrap))
-    return;
+bool ScalarGen::checkWindows(const ast::Expr *lhs, const ast::Expr *rhs) {
+  if (!scope.keys || scope.keys->stride <= 1 || !hasTerm(lhs, rhs, {"j"}) ||
+      !hasTerm(lhs, rhs, {"i", "t"}))
+    return false;
   problems
-      .warning(range, "this sum leaves 64 bits, and wraps around, where its "
-                      "other term is above " +
-                          llvm::Twine(*largest))
-      .note("2147483647 is a bound that no position reaches, and that can be "
-            "added to one");
+      .warning(join(lhs->range, rhs->range),
+               "'j' counts windows of " + Twine(scope.keys->len) +
+                   " tokens here, and is compared with a token")
+      .note("a window's tokens are start(j) to end(j) - 1: 'end(j) <= i' for "
+            "those that lie behind; '1 * j' if its number is meant");
+  return true;
 }

@@ -1,9 +1,7 @@
 //===- SemaTables.cpp - Tables that are probably read incorrectly ---------===//
 
 #include "KernelGen.h"
-#include "NSA/Analysis/IntegerRanges.h"
 #include "NSA/IR/NSATypes.h"
-#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -106,25 +104,4 @@ void ScalarGen::checkIndex(const Symbol &table, StringRef name,
       .note(table.range, quote(name) + " is declared as " +
                              nsa::toString(table.getDeclaredDims()) +
                              adviseIndex(place->name, found, scope));
-}
-
-void ScalarGen::checkFirst(StringRef table, Value index, Range range,
-                           Attribute dim) {
-  // No tensor in memory has larger dimensions.
-  constexpr unsigned mostSizeBits = 56;
-  if (!index)
-    return;
-  llvm::APInt most = nsa::IntegerRanges(mostSizeBits).get(index).smax();
-  if (!most.isNegative())
-    return;
-  std::string number = std::to_string(most.getSExtValue());
-  std::string found =
-      matchPattern(index, m_Constant())
-          ? "index " + number + " of " + quote(table) + " is"
-          : "this index of " + quote(table) + " is at most " + number + ",";
-  auto size = llvm::dyn_cast<IntegerAttr>(dim);
-  problems.warning(range, found + " in front of its first element")
-      .note("indices count from 0, and not from the end: the last one is " +
-            quote(size ? std::to_string(size.getInt() - 1)
-                       : nsa::toString(dim) + " - 1"));
 }

@@ -1,11 +1,25 @@
 //===- SemaWarnings.cpp - Warnings about valid code -----------------------===//
 
+#include "NSA/Analysis/Lint.h"
 #include "Sequence.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::frontend;
+
+//===----------------------------------------------------------------------===//
+// Warnings about IR
+//===----------------------------------------------------------------------===//
+
+void KernelGen::lint() {
+  for (const nsa::Finding &finding : nsa::lint(op)) {
+    Problem &warning =
+        problems.warning(getRange(source, finding.place), finding.message);
+    for (const nsa::Finding::Note &note : finding.notes)
+      warning.note(getRange(source, note.place), note.message);
+  }
+}
 
 //===----------------------------------------------------------------------===//
 // Names that nothing uses

@@ -43,6 +43,10 @@ public:
   }
   llvm::StringRef getName() const { return name; }
   Position getPosition(uint32_t offset) const;
+  /// The inverse of `getPosition`.
+  uint32_t getOffset(Position position) const {
+    return lineStarts[position.line - 1] + position.column - 1;
+  }
   /// A name like `taken` that doesn't occur in the program.
   std::string findFreeName(llvm::StringRef taken) const;
   /// The line without its end. Empty past the last line.

@@ -2,6 +2,7 @@
 
 #include "Program.h"
 #include "Files.h"
+#include "NSA/Analysis/Lint.h"
 #include "NSA/IR/NSADialect.h"
 #include "Settings.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -84,16 +85,18 @@ ExitCode Program::parseProgram(const ProgramOptions &options) {
   module = frontend::compile(
       sources.getMemoryBuffer(sources.getMainFileID())->getMemBufferRef(),
       frontendOptions, context);
-  bool isRefused =
-      options.warningsAsErrors && diagnostics->getNumWarnings() > 0;
-  if (module && isRefused)
-    return reportError(
-        makeError("there are warnings, which --warnings-as-errors refuses"));
   if (module)
-    return ExitCode::Success;
+    return checkWarnings(options);
   if (diagnostics->getNumErrors() > 0)
     return ExitCode::UserError;
   return reportInternalError("the front end failed without a message");
+}
+
+ExitCode Program::checkWarnings(const ProgramOptions &options) {
+  if (!options.warningsAsErrors || diagnostics->getNumWarnings() == 0)
+    return ExitCode::Success;
+  return reportError(
+      makeError("there are warnings, which --warnings-as-errors refuses"));
 }
 
 ExitCode Program::parseIR(const ProgramOptions &options) {
@@ -105,7 +108,11 @@ ExitCode Program::parseIR(const ProgramOptions &options) {
   context.loadDialect<nsa::NSADialect, mlir::arith::ArithDialect,
                       mlir::math::MathDialect>();
   module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
-  return module ? ExitCode::Success : ExitCode::UserError;
+  if (!module)
+    return ExitCode::UserError;
+  for (auto kernel : module->getOps<nsa::KernelOp>())
+    nsa::emitFindings(kernel);
+  return checkWarnings(options);
 }
 
 ExitCode Program::runPhases(Phase last, const PhaseOptions &options) {

@@ -58,6 +58,8 @@ private:
   ExitCode parse(const ProgramOptions &options);
   ExitCode parseProgram(const ProgramOptions &options);
   ExitCode parseIR(const ProgramOptions &options);
+  /// Refuses warnings if the options say so.
+  ExitCode checkWarnings(const ProgramOptions &options);
 
   std::string file;
   Instruments &instruments;

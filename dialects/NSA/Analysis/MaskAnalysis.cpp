@@ -2,6 +2,7 @@
 
 #include "NSA/Analysis/MaskAnalysis.h"
 #include "NSA/Analysis/IntegerRanges.h"
+#include "NSA/Analysis/MaskArguments.h"
 #include "NSA/IR/NSAOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
@@ -29,9 +30,6 @@ constexpr unsigned kSizeBits = 40, kMostBits = 58;
 /// Longer expressions are skipped, too: MLIR visits all their parts whenever it
 /// makes one of them, and the nested parts of `x mod n` are many.
 constexpr int64_t kMostParts = 128;
-
-/// Arguments of a mask region.
-enum MaskArgument { kBatchRow, kHead, kQueryRow, kPosition, kKey };
 
 /// The mask in disjunctive normal form: a union of intervals.
 using Union = SmallVector<KeyInterval, 2>;

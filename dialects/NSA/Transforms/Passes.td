@@ -3,6 +3,20 @@
 
 include "mlir/Pass/PassBase.td"
 
+def NSALint : Pass<"nsa-lint"> {
+  let summary = "Warn of valid code that is most likely a mistake";
+  let description = [{
+    Changes nothing. Reads masks, scores, weights, selections and other scalar
+    code, proves what holds for all positions, and tries formulas at some. The
+    front end shows the same warnings when it compiles a program.
+
+    ```
+    warning: this mask hides every key from every query
+    note: a query that sees no key gets 0; are two comparisons, or a parameter's value, the wrong way round?
+    ```
+  }];
+}
+
 def NSAReportMasks : Pass<"nsa-report-masks"> {
   let summary = "Tell which keys each mask lets a query see";
   let description = [{

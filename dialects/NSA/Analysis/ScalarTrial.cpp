@@ -1,6 +1,6 @@
 //===- ScalarTrial.cpp - Scalar code evaluated at trial values ------------===//
 
-#include "ScalarTrial.h"
+#include "NSA/Analysis/ScalarTrial.h"
 #include "NSA/IR/NSAOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Builders.h"
@@ -9,8 +9,7 @@
 #include <limits>
 
 using namespace mlir;
-using namespace nsacc;
-using namespace nsacc::frontend;
+using namespace nsacc::nsa;
 
 /// Trials find likely mistakes, which don't occur in longer code. Each trial
 /// evaluates dozens of values.
@@ -96,10 +95,9 @@ std::optional<bool> MaskTrial::isVisible(int64_t query, int64_t key) {
   return visible ? std::optional(!visible.getValue().isZero()) : std::nullopt;
 }
 
-std::optional<double> nsacc::frontend::evaluateAt(ScalarTrial &trial,
-                                                  MLIRContext *context,
-                                                  double s, int64_t query,
-                                                  int64_t key) {
+std::optional<double> nsacc::nsa::evaluateAt(ScalarTrial &trial,
+                                             MLIRContext *context, double s,
+                                             int64_t query, int64_t key) {
   constexpr int64_t heads = 8;
   Builder builder(context);
   auto at = [&](int64_t value) { return builder.getIndexAttr(value); };

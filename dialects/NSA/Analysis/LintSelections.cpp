@@ -1,20 +1,19 @@
-//===- SemaSelections.cpp - Selections that are most likely a mistake -----===//
+//===- LintSelections.cpp - Selections that are most likely a mistake -----===//
 
-#include "ScalarTrial.h"
-#include "Sequence.h"
+#include "NSA/Analysis/LintChecks.h"
+#include "NSA/Analysis/ScalarTrial.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
-using namespace nsacc;
-using namespace nsacc::frontend;
+using namespace nsacc::nsa;
 
-static nsa::PooledDimAttr getWindows(nsa::ImportanceOp importance) {
-  auto key = cast<nsa::NamedTensorType>(importance.getKey().getType());
-  return cast<nsa::PooledDimAttr>(key.getDims()[key.getRank() - 3]);
+static PooledDimAttr getWindows(ImportanceOp importance) {
+  auto key = cast<NamedTensorType>(importance.getKey().getType());
+  return cast<PooledDimAttr>(key.getDims()[key.getRank() - 3]);
 }
 
 /// Whether an importance excludes windows that begin after a query.
-static bool isCausal(nsa::ImportanceOp importance) {
+static bool isCausal(ImportanceOp importance) {
   constexpr int64_t queries[] = {3 << 14, 100'003}, near = 1, far = 1 << 20,
                     count = 32;
   if (importance.getMask().empty())
@@ -31,8 +30,8 @@ static bool isCausal(nsa::ImportanceOp importance) {
 }
 
 /// Whether it includes a window that holds `query` and the next token.
-static bool showsOwn(nsa::ImportanceOp importance, int64_t query) {
-  nsa::PooledDimAttr windows = getWindows(importance);
+static bool showsOwn(ImportanceOp importance, int64_t query) {
+  PooledDimAttr windows = getWindows(importance);
   int64_t window = (query - windows.getFirstStart()) / windows.getStride();
   int64_t end =
       windows.getFirstStart() + window * windows.getStride() + windows.getLen();
@@ -43,7 +42,7 @@ static bool showsOwn(nsa::ImportanceOp importance, int64_t query) {
 
 /// Whether an importance includes windows soon after a query, and long after
 /// it.
-static bool countsLater(nsa::ImportanceOp importance) {
+static bool countsLater(ImportanceOp importance) {
   constexpr int64_t query = 3 << 14, near = 1, far = 1 << 14;
   MaskTrial mask(importance.getMask(), /*place=*/0);
   return llvm::all_of(ArrayRef{near, far}, [&](int64_t distance) {
@@ -52,12 +51,13 @@ static bool countsLater(nsa::ImportanceOp importance) {
   });
 }
 
-void KernelGen::checkGistFuture(nsa::AttendOp attend, nsa::TopKOp topk,
-                                const ast::CallExpr *call) {
-  SmallVector<nsa::ImportanceOp> importances = findImportances(topk);
+/// Warns of a causal attention's selection that depends on later tokens.
+static void checkGistFuture(AttendOp attend, TopKOp topk, Location place,
+                            LintReport &report) {
+  SmallVector<ImportanceOp> importances = findImportances(topk);
   if (importances.empty() || !llvm::all_of(importances, countsLater))
     return;
-  int64_t block = cast<nsa::SelectionType>(topk.getType()).getBlock();
+  int64_t block = cast<SelectionType>(topk.getType()).getBlock();
   constexpr int64_t query = 3 << 14, far = 1 << 14;
   MaskTrial shown(attend.getMask(), /*place=*/0),
       chosen(topk.getMask(), /*place=*/0);
@@ -66,8 +66,8 @@ void KernelGen::checkGistFuture(nsa::AttendOp attend, nsa::TopKOp topk,
                   shown.isVisible(query, query + far) == false;
   if (!isCausal || chosen.isVisible(query, (query + far) / block) != true)
     return;
-  problems
-      .warning(call->find(ast::Clause::Kind::In)->value->range,
+  report
+      .warning(place,
                "the importance of this selection counts keys after a query, "
                "though the attention's mask hides them: later tokens choose "
                "the blocks")
@@ -76,10 +76,11 @@ void KernelGen::checkGistFuture(nsa::AttendOp attend, nsa::TopKOp topk,
             getWindows(importances.front()).getBase() + "'");
 }
 
-void KernelGen::checkOwnBlock(nsa::AttendOp attend, nsa::TopKOp topk,
-                              const Sequence &key, const ast::CallExpr *call) {
-  int64_t block = cast<nsa::SelectionType>(topk.getType()).getBlock();
-  SmallVector<nsa::ImportanceOp> importances = findImportances(topk);
+/// Warns of a causal selection that shows later tokens of a query's block.
+static void checkOwnBlock(AttendOp attend, TopKOp topk, Location place,
+                          LintReport &report) {
+  int64_t block = cast<SelectionType>(topk.getType()).getBlock();
+  SmallVector<ImportanceOp> importances = findImportances(topk);
   if (block < 2 || importances.empty() || !llvm::all_of(importances, isCausal))
     return;
   MaskTrial shown(attend.getMask(), /*place=*/0),
@@ -96,10 +97,22 @@ void KernelGen::checkOwnBlock(nsa::AttendOp attend, nsa::TopKOp topk,
        llvm::any_of(importances, [&](auto one) { return showsOwn(one, far); }));
   if (!showsFar && !(topk.getFirst() > 0 && isLeak(0)))
     return;
-  problems
-      .warning(call->find(ast::Clause::Kind::In)->value->range,
+  report
+      .warning(place,
                "this selection holds a query's own block, whose later tokens "
                "it sees, too, though the importance is causal")
       .note("add 'where j <= i'; if later tokens are meant, 'where j < " +
-            nsa::toString(key.tokens) + "'");
+            toString(SequenceDims(attend.getKey()).tokens) + "'");
+}
+
+void nsacc::nsa::lintSelection(AttendOp attend, LintReport &report) {
+  Value selection = attend.getSelection();
+  if (!selection)
+    return;
+  Location place = getOperandPlace(attend, 0, selection);
+  for (Value part : getParts(selection))
+    if (auto topk = part.getDefiningOp<TopKOp>()) {
+      checkOwnBlock(attend, topk, place, report);
+      checkGistFuture(attend, topk, place, report);
+    }
 }

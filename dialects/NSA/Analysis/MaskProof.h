@@ -1,7 +1,7 @@
 //===- MaskProof.h - Masks that hide no pair, or every pair -----*- C++ -*-===//
 
-#ifndef NSACC_LIB_FRONTEND_MASKPROOF_H
-#define NSACC_LIB_FRONTEND_MASKPROOF_H
+#ifndef NSACC_NSA_ANALYSIS_MASKPROOF_H
+#define NSACC_NSA_ANALYSIS_MASKPROOF_H
 
 #include "mlir/IR/Attributes.h"
 #include "mlir/IR/Region.h"
@@ -10,7 +10,7 @@
 #include "llvm/ADT/StringMap.h"
 #include <optional>
 
-namespace nsacc::frontend {
+namespace nsacc::nsa {
 
 /// Proves properties of a mask for all sizes, by linear arithmetic over
 /// positions and sizes. Values that aren't linear may be any number.
@@ -56,6 +56,6 @@ private:
   Conjunction facts;
 };
 
-} // namespace nsacc::frontend
+} // namespace nsacc::nsa
 
-#endif // NSACC_LIB_FRONTEND_MASKPROOF_H
+#endif // NSACC_NSA_ANALYSIS_MASKPROOF_H

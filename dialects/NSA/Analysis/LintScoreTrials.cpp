@@ -1,15 +1,14 @@
-//===- SemaScoreTrials.cpp - Trials of scores and divisors ----------------===//
+//===- LintScoreTrials.cpp - Trials of scores and divisors ----------------===//
 
-#include "ScalarTrial.h"
-#include "Sequence.h"
+#include "NSA/Analysis/LintChecks.h"
+#include "NSA/Analysis/ScalarTrial.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 
 using namespace mlir;
-using namespace nsacc;
-using namespace nsacc::frontend;
+using namespace nsacc::nsa;
 
 /// Whether both are known and equal.
 static bool isSameNumber(Attribute one, Attribute other) {
@@ -57,24 +56,25 @@ static SmallVector<double> getScores(ScalarTrial &trial, MLIRContext *context,
   return scores;
 }
 
-bool KernelGen::checkZeros(nsa::AttendOp attend, const Sequence &key,
-                           Range range) {
-  Region &clause = attend.getScore();
+/// Warns of a score that is 0 for keys that should probably be hidden; tells
+/// whether it did.
+static bool checkZeros(ScoringOpInterface op, LintReport &report) {
+  Region &clause = op.getScore();
+  Attribute tokens = SequenceDims(op.getKey()).tokens;
   // A product that fades to 0 isn't a mask.
   if (clause.getOps<arith::SelectOp>().empty())
     return false;
   constexpr int64_t query = 3 << 14, far = 1 << 14,
                     near[] = {-1, 0, -64, -512, 1, 64};
   ScalarTrial trial(clause);
-  MaskTrial mask(attend.getMask(), /*place=*/0);
+  MaskTrial mask(op.getMask(), /*place=*/0);
   enum Kind { Hidden, Zero, Other };
   auto classify = [&](int64_t at) {
     if (mask.isVisible(query, at) != true)
       return Hidden;
     for (double element : kTriedElements) {
       trial.setTables(element);
-      SmallVector<double> scores =
-          getScores(trial, builder.getContext(), query, at);
+      SmallVector<double> scores = getScores(trial, op.getContext(), query, at);
       if (scores.empty() ||
           !llvm::all_of(scores, [](double score) { return score == 0; }))
         return Other;
@@ -82,25 +82,27 @@ bool KernelGen::checkZeros(nsa::AttendOp attend, const Sequence &key,
     return Zero;
   };
   if (llvm::none_of(near, [&](int64_t distance) {
-        return classify(findKey(key.tokens, query, distance)) == Other;
+        return classify(findKey(tokens, query, distance)) == Other;
       }))
     return false;
   for (int64_t distance : {far, -far}) {
-    int64_t at = findKey(key.tokens, query, distance);
+    int64_t at = findKey(tokens, query, distance);
     if (classify(at) != Zero)
       continue;
-    problems
-        .warning(range, "a score of 0 hides no key: key " + Twine(at) +
-                            " of query " + Twine(query) + " has weight exp(0)")
+    report
+        .warning(getPlace(op.getScore()),
+                 "a score of 0 hides no key: key " + Twine(at) + " of query " +
+                     Twine(query) + " has weight exp(0)")
         .note("hide keys with 'where', or with select(…, s, -inf)");
     return true;
   }
   return false;
 }
 
-void KernelGen::checkFalling(nsa::AttendOp attend, Range range) {
-  ScalarTrial trial(attend.getScore());
-  MaskTrial mask(attend.getMask(), /*place=*/0);
+/// Warns of a score that falls as s grows.
+static void checkFalling(ScoringOpInterface op, LintReport &report) {
+  ScalarTrial trial(op.getScore());
+  MaskTrial mask(op.getMask(), /*place=*/0);
   bool isVisible = false;
   for (int64_t query : {3 << 14, 64, 5})
     for (int64_t key : {query, query + 1, query - 1, query - 4, query - 512,
@@ -111,7 +113,7 @@ void KernelGen::checkFalling(nsa::AttendOp attend, Range range) {
       for (double element : kTriedElements) {
         trial.setTables(element);
         SmallVector<double> scores =
-            getScores(trial, builder.getContext(), query, key);
+            getScores(trial, op.getContext(), query, key);
         // For large scores, f32 can't show a difference beside a bias.
         if (scores.empty() || !llvm::is_sorted(llvm::reverse(scores)) ||
             !(scores.front() > scores.back()))
@@ -119,41 +121,41 @@ void KernelGen::checkFalling(nsa::AttendOp attend, Range range) {
       }
     }
   if (isVisible)
-    problems
-        .warning(range, "this score falls as s grows: the keys that match a "
-                        "query least weigh most")
+    report
+        .warning(getPlace(op.getScore()),
+                 "this score falls as s grows: the keys that match a "
+                 "query least weigh most")
         .note("a score grows with s, as in 's - x'");
 }
 
-void KernelGen::checkDependence(nsa::AttendOp attend, const Sequence &key,
-                                const ast::CallExpr *call) {
-  Range range = call->find(ast::Clause::Kind::Score)->value->range;
+void nsacc::nsa::lintDependence(ScoringOpInterface op, LintReport &report) {
   // There already is a warning for a score of -inf.
-  SmallVector<Attribute> arguments(attend.getScore().getNumArguments());
-  arguments[0] = builder.getF32FloatAttr(1);
+  SmallVector<Attribute> arguments(op.getScore().getNumArguments());
+  arguments[0] = Builder(op.getContext()).getF32FloatAttr(1);
   auto score = dyn_cast_or_null<FloatAttr>(
-      ScalarTrial(attend.getScore()).evaluate(arguments));
+      ScalarTrial(op.getScore()).evaluate(arguments));
   if (score && std::isinf(score.getValueAsDouble()))
     return;
-  if (!usesScore(attend.getScore()))
-    problems.warning(range, "nothing of q · k is left in this score")
+  if (!usesScore(op.getScore()))
+    report
+        .warning(getPlace(op.getScore()),
+                 "nothing of q · k is left in this score")
         .note("'s' is q · k, scaled: a bias is added to it, as in 's + x'; "
               "weights without it are 'weight exp(x) normalize sum'");
-  else if (!checkZeros(attend, key, range) &&
-           !call->find(ast::Clause::Kind::Scale))
-    checkFalling(attend, range);
+  else if (!checkZeros(op, report) && op.getScale().empty())
+    checkFalling(op, report);
 }
 
-void KernelGen::checkDivisor(nsa::AttendOp attend, const Sequence &key,
-                             const ast::Clause *normalize) {
+void nsacc::nsa::lintDivisor(AttendOp op, LintReport &report) {
   // With windows and selected blocks, the number of keys that a query sees
   // isn't known.
-  if (!normalize || attend.getSelection() ||
-      !isa<nsa::NamedDimAttr>(key.tokens))
+  if (op.getNormalize().empty() || op.getSelection() ||
+      !isa<NamedDimAttr>(SequenceDims(op.getKey()).tokens))
     return;
   constexpr int64_t size = 23;
-  MaskTrial mask(attend.getMask(), /*place=*/0);
-  ScalarTrial trial(attend.getNormalize());
+  MaskTrial mask(op.getMask(), /*place=*/0);
+  ScalarTrial trial(op.getNormalize());
+  Builder builder(op.getContext());
   // There already is a warning for a constant.
   if (trial.evaluate())
     return;
@@ -183,8 +185,8 @@ void KernelGen::checkDivisor(nsa::AttendOp attend, const Sequence &key,
           return isWrong(sums[0], element) && isWrong(sums[1], element);
         }))
       continue;
-    problems
-        .warning(normalize->value->range,
+    report
+        .warning(getPlace(op.getNormalize()),
                  "the output of query " + Twine(query) +
                      " is divided by 0, or by NaN, though it sees " +
                      Twine(visible) + (visible == 1 ? " key" : " keys"))

@@ -1,6 +1,7 @@
 //===- MaskProof.cpp - Masks that hide no pair, or every pair -------------===//
 
-#include "MaskProof.h"
+#include "NSA/Analysis/MaskProof.h"
+#include "NSA/Analysis/MaskArguments.h"
 #include "NSA/IR/NSAOps.h"
 #include "mlir/Analysis/Presburger/IntegerRelation.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -9,8 +10,7 @@
 #include "llvm/Support/CheckedArithmetic.h"
 
 using namespace mlir;
-using namespace nsacc;
-using namespace nsacc::frontend;
+using namespace nsacc::nsa;
 
 /// With more conjunctions than this, a proof isn't tried.
 static constexpr size_t kMaxConjunctions = 32;
@@ -20,9 +20,6 @@ static constexpr unsigned kMostOps = 128;
 
 /// Larger numbers might wrap around in the mask.
 static constexpr int64_t kLargest = int64_t(1) << 32;
-
-/// Arguments of a mask.
-enum MaskArgument { kBatchRow, kHead, kQueryRow, kPosition, kKey };
 
 MaskProof::MaskProof(Region &mask, Attribute queries, Attribute heads,
                      Attribute keys)

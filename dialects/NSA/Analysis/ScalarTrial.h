@@ -1,14 +1,14 @@
 //===- ScalarTrial.h - Scalar code evaluated at trial values ----*- C++ -*-===//
 
-#ifndef NSACC_LIB_FRONTEND_SCALARTRIAL_H
-#define NSACC_LIB_FRONTEND_SCALARTRIAL_H
+#ifndef NSACC_NSA_ANALYSIS_SCALARTRIAL_H
+#define NSACC_NSA_ANALYSIS_SCALARTRIAL_H
 
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/IR/Region.h"
 #include "llvm/ADT/DenseMap.h"
 #include <optional>
 
-namespace nsacc::frontend {
+namespace nsacc::nsa {
 
 /// Evaluates a clause's code by folding it, for warnings. Doesn't change the
 /// code.
@@ -77,6 +77,6 @@ inline constexpr double kTriedScores[] = {-1e6, -100, -1,  -0.01,
 /// if `distance` is negative: a token, or a window with all of its tokens.
 int64_t findKey(mlir::Attribute tokens, int64_t query, int64_t distance);
 
-} // namespace nsacc::frontend
+} // namespace nsacc::nsa
 
-#endif // NSACC_LIB_FRONTEND_SCALARTRIAL_H
+#endif // NSACC_NSA_ANALYSIS_SCALARTRIAL_H

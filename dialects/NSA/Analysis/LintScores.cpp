@@ -1,14 +1,13 @@
-//===- SemaScores.cpp - Scores and weights that are likely mistakes -------===//
+//===- LintScores.cpp - Scores and weights that are likely mistakes -------===//
 
-#include "ScalarTrial.h"
-#include "Sequence.h"
+#include "NSA/Analysis/LintChecks.h"
+#include "NSA/Analysis/ScalarTrial.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <cmath>
 
 using namespace mlir;
-using namespace nsacc;
-using namespace nsacc::frontend;
+using namespace nsacc::nsa;
 
 //===----------------------------------------------------------------------===//
 // Constants
@@ -33,34 +32,36 @@ static bool isAlways(Region &clause, llvm::function_ref<bool(double)> isMeant) {
   return true;
 }
 
-void KernelGen::checkScale(nsa::AttendOp attend, const ast::Clause *scale) {
-  if (!scale)
+static bool isZero(double value) { return value == 0; }
+
+void nsacc::nsa::lintScale(ScoringOpInterface op, LintReport &report) {
+  if (op.getScale().empty())
     return;
-  ScalarTrial trial(attend.getScale());
+  ScalarTrial trial(op.getScale());
   constexpr int64_t sizes[] = {64, 256};
   auto small = dyn_cast_or_null<FloatAttr>(trial.evaluate(sizes[0]));
   auto large = dyn_cast_or_null<FloatAttr>(trial.evaluate(sizes[1]));
   if (!small || !large)
     return;
   double value = small.getValueAsDouble(), grown = large.getValueAsDouble();
-  Range range = scale->value->range;
+  Location range = getPlace(op.getScale());
   StringRef leaveOut =
       "leave out 'scale' for D^-0.5; scores as they are have 'scale 1'";
   StringRef meaning =
       "a scale multiplies q · k, and is D^-0.5 without the clause";
   if (!std::isfinite(value) || !std::isfinite(grown))
-    problems.warning(range, "this scale isn't finite, nor are the scores")
+    report.warning(range, "this scale isn't finite, nor are the scores")
         .note(leaveOut);
   else if (value == 0)
-    problems.warning(range, "scale 0 leaves nothing of q · k in the scores")
+    report.warning(range, "scale 0 leaves nothing of q · k in the scores")
         .note(leaveOut);
   else if (value < 0)
-    problems
+    report
         .warning(range, "with a negative scale, the keys that match a query "
                         "least weigh most")
         .note(meaning);
   else if (grown > value && value > 1)
-    problems.warning(range, "this scale grows with a dimension's size")
+    report.warning(range, "this scale grows with a dimension's size")
         .note(meaning);
 }
 
@@ -81,54 +82,56 @@ static bool isExponential(Value value, SmallPtrSetImpl<Operation *> &seen) {
 
 /// Warns of exponentials that exceed the range of f16, if weights are
 /// multiplied by values of f16.
-void KernelGen::checkWeightRange(nsa::AttendOp attend,
-                                 const ast::CallExpr *call) {
+static void checkWeightRange(AttendOp attend, LintReport &report) {
   if (attend.getWeight().empty())
     return;
   llvm::SmallPtrSet<Operation *, 8> seen;
   Operation *yield = attend.getWeight().front().getTerminator();
-  auto values = cast<nsa::NamedTensorType>(attend.getValue().getType());
+  auto values = cast<NamedTensorType>(attend.getValue().getType());
   if (!values.getElementType().isF16() ||
       !isExponential(yield->getOperand(0), seen))
     return;
-  problems
-      .warning(call->find(ast::Clause::Kind::Weight)->value->range,
+  report
+      .warning(getPlace(attend.getWeight()),
                "these weights are rounded to f16, as the values are: below "
                "6e-8 they are 0, from 65520 on infinite")
       .note("bf16 has the range of f32; a softmax keeps its weights within 0 "
             "and 1");
 }
 
-void KernelGen::checkConstants(nsa::AttendOp attend,
-                               const ast::CallExpr *call) {
-  using Kind = ast::Clause::Kind;
-  auto isZero = [](double value) { return value == 0; };
-  if (isAlways(attend.getScore(),
-               [](double value) { return std::isinf(value) && value < 0; }))
-    problems
-        .warning(call->find(Kind::Score)->value->range,
-                 "a score of -inf hides every key")
-        .note("hide some with 'where', or with select(…, s, -inf)");
-  if (isAlways(attend.getWeight(), isZero))
-    problems
-        .warning(call->find(Kind::Weight)->value->range,
-                 attend.getNormalize().empty()
-                     ? "every weight is 0, and so is the output"
-                     : "every weight is 0, and so is the output, or NaN where "
-                       "0 is divided by 0")
-        .note("a weight is a function of the score, such as silu(s)");
+/// Warns of constants in clauses that only an attention has.
+static void checkOwnConstants(AttendOp attend, LintReport &report) {
   if (isAlways(attend.getNormalize(), isZero))
-    problems
-        .warning(call->find(Kind::Normalize)->value->range,
-                 "the output is divided by 0")
+    report
+        .warning(getPlace(attend.getNormalize()), "the output is divided by 0")
         .note("'normalize sum' makes the weights add up to 1");
   if (isAlways(attend.getSink(), [](double value) {
         return std::isnan(value) || (std::isinf(value) && value > 0);
       }))
-    problems
-        .warning(call->find(Kind::Sink)->value->range,
+    report
+        .warning(getPlace(attend.getSink()),
                  "this sink leaves nothing to the keys: it isn't finite")
         .note("a sink is a score of its own, such as 0; leave it out for none");
+}
+
+void nsacc::nsa::lintConstants(ScoringOpInterface op, LintReport &report) {
+  auto attend = dyn_cast<AttendOp>(*op);
+  if (isAlways(op.getScore(),
+               [](double value) { return std::isinf(value) && value < 0; }))
+    report.warning(getPlace(op.getScore()), "a score of -inf hides every key")
+        .note("hide some with 'where', or with select(…, s, -inf)");
+  if (isAlways(op.getWeight(), isZero))
+    report
+        .warning(getPlace(op.getWeight()),
+                 !attend || attend.getNormalize().empty()
+                     ? "every weight is 0, and so is the output"
+                     : "every weight is 0, and so is the output, or NaN where "
+                       "0 is divided by 0")
+        .note("a weight is a function of the score, such as silu(s)");
+  if (!attend)
+    return;
+  checkOwnConstants(attend, report);
+  checkWeightRange(attend, report);
 }
 
 //===----------------------------------------------------------------------===//
@@ -140,12 +143,13 @@ static bool isInverseRoot(std::optional<double> number, int64_t size) {
   return number && std::abs(*number * std::sqrt(double(size)) - 1) < 1e-3;
 }
 
-void KernelGen::checkScaledTwice(Region &clause, const ast::Clause *syntax,
-                                 Attribute features) {
-  if (clause.empty() || !syntax)
+/// Warns of a score that is divided by the root of its features twice.
+static void checkScaledTwice(Region &clause, Attribute features,
+                             LintReport &report) {
+  if (clause.empty())
     return;
   // Tries two sizes of the features if they have a name.
-  auto named = dyn_cast<nsa::NamedDimAttr>(features);
+  auto named = dyn_cast<NamedDimAttr>(features);
   auto fixed = dyn_cast<IntegerAttr>(features);
   if (fixed && fixed.getInt() <= 1)
     return;
@@ -153,7 +157,7 @@ void KernelGen::checkScaledTwice(Region &clause, const ast::Clause *syntax,
                                       ? SmallVector<int64_t, 2>{fixed.getInt()}
                                       : SmallVector<int64_t, 2>{64, 256};
   bool namesOther = clause
-                        .walk([&](nsa::DimOp dim) {
+                        .walk([&](DimOp dim) {
                           return named && dim.getDim() == named.getName()
                                      ? WalkResult::advance()
                                      : WalkResult::interrupt();
@@ -181,22 +185,24 @@ void KernelGen::checkScaledTwice(Region &clause, const ast::Clause *syntax,
     });
     if (!isScale)
       continue;
-    std::string size = nsa::toString(features);
-    problems
-        .warning(syntax->value->range, "'s' is scaled by " + size +
-                                           "^-0.5 already, and is so again "
-                                           "here")
+    std::string size = toString(features);
+    report
+        .warning(getPlace(clause), "'s' is scaled by " + size +
+                                       "^-0.5 already, and is so again "
+                                       "here")
         .note("leave the factor out; 'scale 1 / " + size +
               "' if both are meant");
     return;
   }
 }
 
-bool KernelGen::checkFinite(nsa::AttendOp attend, Region &clause,
-                            const ast::Clause *syntax, StringRef what) {
-  if (clause.empty() || !syntax)
+/// Warns of a formula that is infinite or NaN at a visible pair; returns false
+/// then.
+static bool checkFinite(ScoringOpInterface op, Region &clause, StringRef what,
+                        LintReport &report) {
+  if (clause.empty())
     return true;
-  MaskTrial mask(attend.getMask(), /*place=*/0);
+  MaskTrial mask(op.getMask(), /*place=*/0);
   ScalarTrial trial(clause);
   for (int64_t query : {64, 5, 1, 0})
     for (int64_t key : {64, 65, 63, 5, 6, 4, 1, 0}) {
@@ -216,7 +222,7 @@ bool KernelGen::checkFinite(nsa::AttendOp attend, Region &clause,
         std::optional<double> value;
         for (double element : kTriedElements) {
           trial.setTables(element);
-          value = evaluateAt(trial, builder.getContext(), s, query, key);
+          value = evaluateAt(trial, clause.getContext(), s, query, key);
           if (!isWrong(value))
             break;
         }
@@ -230,8 +236,8 @@ bool KernelGen::checkFinite(nsa::AttendOp attend, Region &clause,
       std::string sign = isFinite(positive)
                              ? " where s is negative, as at s = -1"
                              : " where s is positive, as at s = 1";
-      Problem &warning = problems.warning(
-          syntax->value->range,
+      Finding &warning = report.warning(
+          getPlace(clause),
           "this " + what + " is " + (std::isnan(wrong) ? "NaN" : "infinite") +
               (isOfSign ? sign + "," : "") + " for key " + Twine(key) +
               " of query " + Twine(query) + ", and the output is NaN" +
@@ -247,17 +253,18 @@ bool KernelGen::checkFinite(nsa::AttendOp attend, Region &clause,
   return true;
 }
 
-void KernelGen::checkDistance(nsa::AttendOp attend, const Sequence &key,
-                              const ast::Clause *syntax) {
-  Region &clause = attend.getScore();
-  if (clause.empty() || !syntax)
+/// Warns of a bias that favours far keys.
+static void checkDistance(ScoringOpInterface op, LintReport &report) {
+  Region &clause = op.getScore();
+  if (clause.empty())
     return;
+  Attribute tokens = SequenceDims(op.getKey()).tokens;
   constexpr int64_t query = 1 << 16, distances[] = {1, 64, 4096};
   ScalarTrial trial(clause);
   SmallVector<double, 3> values;
   for (int64_t distance : distances)
-    if (auto value = evaluateAt(trial, builder.getContext(), /*s=*/0, query,
-                                findKey(key.tokens, query, -distance)))
+    if (auto value = evaluateAt(trial, clause.getContext(), /*s=*/0, query,
+                                findKey(tokens, query, -distance)))
       values.push_back(*value);
   if (values.size() != std::size(distances))
     return;
@@ -266,43 +273,43 @@ void KernelGen::checkDistance(nsa::AttendOp attend, const Sequence &key,
   // A logarithm of the distance, for instance, isn't such a bias.
   if (!(near > 0) || !(far > near / 2))
     return;
-  problems
-      .warning(syntax->value->range, "this score grows with the distance of a "
-                                     "key: the farthest keys weigh most")
+  report
+      .warning(getPlace(clause), "this score grows with the distance of a "
+                                 "key: the farthest keys weigh most")
       .note("a bias against far keys falls with i - j, as in 's + slope[h] * "
             "(j - i)'");
 }
 
-void KernelGen::checkExponential(nsa::AttendOp attend,
-                                 const ast::Clause *weight) {
-  if (attend.getWeight().empty() || !attend.getNormalize().empty() || !weight)
+/// Warns of exponentials without a normalizer.
+static void checkExponential(AttendOp attend, LintReport &report) {
+  // The weights may be meant without the output.
+  if (attend.getWeight().empty() || !attend.getNormalize().empty() ||
+      attend.getOutput().use_empty())
     return;
   Value value = attend.getWeight().front().getTerminator()->getOperand(0);
   if (!isa_and_present<math::ExpOp, math::Exp2Op>(value.getDefiningOp()))
     return;
-  problems
-      .warning(weight->value->range, "these weights are no softmax: nothing "
-                                     "makes them add up to 1")
+  report
+      .warning(getPlace(attend.getWeight()), "these weights are no softmax: "
+                                             "nothing makes them add up to 1")
       .note("leave out 'weight' for a softmax, or add 'normalize sum'; "
             "'normalize 1' if their sum is meant");
 }
 
-void KernelGen::checkScores(nsa::AttendOp attend, const ast::CallExpr *call,
-                            const Sequence &query, const Sequence &key) {
-  using Kind = ast::Clause::Kind;
-  const ast::Clause *score = call->find(Kind::Score),
-                    *weight = call->find(Kind::Weight);
-  if (!call->find(Kind::Scale)) {
-    checkScaledTwice(attend.getScore(), score, query.features);
-    checkScaledTwice(attend.getWeight(), weight, query.features);
+void nsacc::nsa::lintScores(ScoringOpInterface op, LintReport &report) {
+  if (op.getScale().empty()) {
+    Attribute features = SequenceDims(op.getQuery()).features;
+    checkScaledTwice(op.getScore(), features, report);
+    checkScaledTwice(op.getWeight(), features, report);
   }
-  bool isFinite = checkFinite(attend, attend.getScore(), score, "score");
-  checkFinite(attend, attend.getWeight(), weight, "weight");
-  checkDistance(attend, key, score);
-  checkDivisor(attend, key, call->find(Kind::Normalize));
-  if (attend.getWeight().empty() && score && isFinite)
-    checkDependence(attend, key, call);
-  // Without values, only scores are used.
-  if (call->arguments.size() == 3)
-    checkExponential(attend, weight);
+  bool isFinite = checkFinite(op, op.getScore(), "score", report);
+  checkFinite(op, op.getWeight(), "weight", report);
+  checkDistance(op, report);
+  auto attend = dyn_cast<AttendOp>(*op);
+  if (attend)
+    lintDivisor(attend, report);
+  if (op.getWeight().empty() && !op.getScore().empty() && isFinite)
+    lintDependence(op, report);
+  if (attend)
+    checkExponential(attend, report);
 }
