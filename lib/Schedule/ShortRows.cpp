@@ -69,7 +69,7 @@ struct ShortRule {
 } // namespace
 
 /// Rules measured on an H200, bf16, batch rows of 1 to 512 tokens over 1 to
-/// 4096 keys (docs/Rationale/Measurements.md, "Short rows"). Rows of a tile
+/// 4096 keys (benchmarks/Measurements.md, "Short rows"). Rows of a tile
 /// beyond a batch row's cost products for nothing. Keys beyond cost loads of
 /// zeros. Blocks that share a multiprocessor hide each other's short loops.
 static SmallVector<ShortRule> getRules(int64_t channels, int64_t group) {

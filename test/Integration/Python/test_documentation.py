@@ -87,7 +87,8 @@ def slug(heading: str) -> str:
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "utils/editors/vscode/README.md",
-                                  ROOT / "benchmarks/README.md"], ids=lambda page: page.name)
+                                  *sorted((ROOT / "benchmarks").glob("*.md"))],
+                         ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
     for path, _, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)(#([^)\s]+))?\)",
                                       page.read_text()):
