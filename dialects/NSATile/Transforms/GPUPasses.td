@@ -305,7 +305,8 @@ def NSATilePipelineLoads : Pass<"nsatile-pipeline-loads", "::nsacc::nsatile::Pro
   let summary = "Load tiles of later steps while a step computes";
   let description = [{
     Tiles that a loop loads into shared memory go through circular buffers of as many tiles as the
-    schedule's `stages` say, or as there is room for. The threads of a program that isn't warp-specialized load them.
+    schedule's `stages` say. Two stages become one where shared memory has no room for them; more stages than it has room for
+    are an error of the lowering. The threads of a program that isn't warp-specialized load them.
     At the beginning of a step, its tiles have arrived. The step reads the first one, and starts the loads of
     the step that is `stages - 1` steps later before it goes on. With one stage, a tile's place is loaded again as soon as
     the tile has been read, and a step's last tile is loaded while the step computes with the others.

@@ -367,12 +367,16 @@ struct PipelineLoads
       bytes += pipeline.getBytes();
       pipelines.push_back(std::move(pipeline));
     });
-    // The number of stages is the most that there is room for.
-    int64_t left =
-        getSharedBytesOfBlock(program, sharedBytes) - getOtherBytes(program);
+    if (pipelines.empty())
+      return;
+    int64_t room = getSharedBytesOfBlock(program, sharedBytes);
     int64_t stages = schedule.getStages();
-    while (stages > 1 && (stages - 1) * bytes > left)
-      --stages;
+    // Two stages, the usual number, become one where there is no room.
+    if (stages == 2 && bytes > room - getOtherBytes(program))
+      stages = 1;
+    // The lowering reports more stages than there is room for. One too many is
+    // enough for that.
+    stages = std::min(stages, std::max<int64_t>(room / bytes, 1) + 1);
     for (Pipeline &pipeline : pipelines)
       pipeline.apply(stages);
   }
