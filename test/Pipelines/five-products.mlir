@@ -14,6 +14,8 @@
 // HOPPER: %[[RV:.*]] = nsatile.circular_buffer : <1 of
 // HOPPER: %[[RQ:.*]] = nsatile.circular_buffer : <2 of
 // HOPPER: %[[RG:.*]] = nsatile.circular_buffer : <2 of
+// HOPPER: %[[RL:.*]] = nsatile.circular_buffer : <2 of tensor<64xf32
+// HOPPER: %[[RD:.*]] = nsatile.circular_buffer : <2 of tensor<64xf32
 // HOPPER: %[[K:.*]] = nsatile.consumer_wait %[[RK]]
 // HOPPER: %[[V:.*]] = nsatile.consumer_wait %[[RV]]
 // HOPPER: scf.for
@@ -22,21 +24,32 @@
 // HOPPER:   %[[G:.*]] = nsatile.consumer_wait %[[RG]]
 // HOPPER:   %[[DP0:.*]] = nsatile.dot_async %[[V]], transpose %[[G]]
 // HOPPER:   %[[S:.*]] = nsatile.dot_wait %[[S0]] allow 1
+// HOPPER:   %[[L:.*]] = nsatile.consumer_wait %[[RL]]
+// HOPPER:   nsatile.convert_layout %[[L]]
 // HOPPER:   math.exp2
 // HOPPER:   %[[DP:.*]] = nsatile.dot_wait %[[DP0]] allow 0
+// HOPPER:   nsatile.consumer_release %[[RL]]
+// HOPPER:   %[[D:.*]] = nsatile.consumer_wait %[[RD]]
+// HOPPER:   nsatile.convert_layout %[[D]]
 // HOPPER:   %[[DST:.*]] = nsatile.convert_layout %[[DS:.*]] : {{.*}} -> tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
 // HOPPER:   %[[DV0:.*]] = nsatile.dot_async %{{.*}}, %[[G]] acc
 // HOPPER:   %[[DQ0:.*]] = nsatile.dot_async transpose %[[DST]], %[[K]]
 // HOPPER:   %[[DK0:.*]] = nsatile.dot_async %[[DS]], %[[Q]] acc
 // HOPPER:   nsatile.dot_wait %[[DV0]] allow 2
-// HOPPER-NEXT: nsatile.consumer_release %[[RG]]
+// HOPPER:   nsatile.consumer_release %[[RG]]
 // HOPPER:   %[[DQ:.*]] = nsatile.dot_wait %[[DQ0]] allow 1
 // HOPPER:   nsatile.store %[[DQ]]
 // HOPPER:   nsatile.dot_wait %[[DK0]] allow 0
 // HOPPER-NEXT: nsatile.consumer_release %[[RQ]]
 // HOPPER:   scf.yield
 // HOPPER: nsatile.consumer_release %[[RK]]
+// HOPPER: } producer {
+// HOPPER: nsatile.producer_load %[[RQ]]
+// HOPPER: nsatile.producer_load %[[RG]]
+// HOPPER: nsatile.producer_load %[[RL]], %{{.*}} : <2 of tensor<64xf32
+// HOPPER: nsatile.producer_load %[[RD]]
 
+// AMPERE: nsatile.producer_load {{.*}} : <2 of tensor<64xf32
 // AMPERE: scf.for
 // AMPERE: nsatile.consumer_wait
 // AMPERE: nsatile.dot {{.*}}, transpose
@@ -51,6 +64,10 @@
 // WGMMA: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {{.*}}, a, b, first, 1, 1, 1, 1;
 // WGMMA-SAME: add.s64 b, ${{[0-9]+}}, 128; add.s64 a, ${{[0-9]+}}, 128; wgmma
 
+// Lanes copy vectors word by word: those of a warp beside the one that starts bulk copies, or of all warps.
+// WGMMA: nvvm.cp.async.shared.global {{.*}}, 4, cache = ca
+// WGMMA: nvvm.cp.async.mbarrier.arrive
+// MMA: nvvm.cp.async.shared.global {{.*}}, 4, cache = ca
 // MMA: nvvm.ldmatrix {{.*}}layout = #nvvm.mma_layout<col>
 !B = memref<?x64xbf16, strided<[64, 1], offset: ?>>
 
@@ -71,17 +88,17 @@ module {
       %at = arith.muli %tile, %c64 : index
       %qt = nsatile.load %q[%at, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16>
       %gt = nsatile.load %g[%at, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16>
-      %ls = nsatile.load %lse[%at] dims [0] limits [%n] : memref<?xf32> -> tensor<64xf32>
-      %ds = nsatile.load %delta[%at] dims [0] limits [%n] : memref<?xf32> -> tensor<64xf32>
-      %lsb = nsatile.broadcast %ls along [0] : tensor<64xf32> -> tensor<64x64xf32>
-      %dsb = nsatile.broadcast %ds along [0] : tensor<64xf32> -> tensor<64x64xf32>
+      %ls = nsatile.load %lse[%at] dims [0] limits [%n] {nsatile.ahead} : memref<?xf32> -> tensor<64xf32>
+      %ds = nsatile.load %delta[%at] dims [0] limits [%n] {nsatile.ahead} : memref<?xf32> -> tensor<64xf32>
       %s = nsatile.dot %kt, transpose %qt : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
       %x = arith.mulf %s, %factor : tensor<64x64xf32>
+      %lsb = nsatile.broadcast %ls along [0] : tensor<64xf32> -> tensor<64x64xf32>
       %y = arith.subf %x, %lsb : tensor<64x64xf32>
       %p = math.exp2 %y : tensor<64x64xf32>
       %pr = arith.truncf %p : tensor<64x64xf32> to tensor<64x64xbf16>
       %sumv1 = nsatile.dot %pr, %gt acc %sumv : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
       %dp = nsatile.dot %vt, transpose %gt : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
+      %dsb = nsatile.broadcast %ds along [0] : tensor<64xf32> -> tensor<64x64xf32>
       %d = arith.subf %dp, %dsb : tensor<64x64xf32>
       %pd = arith.mulf %p, %d : tensor<64x64xf32>
       %dst = arith.truncf %pd : tensor<64x64xf32> to tensor<64x64xbf16>
@@ -101,7 +118,7 @@ module {
   // are the keys, transposed, which a producer brings, and its right one is written by the warpgroups.
   // HOPPER-LABEL: nsatile.program @two_warpgroups
   // HOPPER: %[[K:.*]] = nsatile.consumer_wait
-  // HOPPER: %[[DS:.*]] = nsatile.convert_layout
+  // HOPPER: %[[DS:.*]] = nsatile.convert_layout {{.*}} -> tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>
   // HOPPER: nsatile.dot_async transpose %[[K]], %[[DS]] :
   // WGMMA-LABEL: llvm.func @two_warpgroups
   // WGMMA: fence.proxy
@@ -123,17 +140,17 @@ module {
       %at = arith.muli %tile, %cq : index
       %qt = nsatile.load %q[%at, %c0] dims [0, 1] limits [%n, %cd] : !C -> tensor<64x128xbf16>
       %gt = nsatile.load %g[%at, %c0] dims [0, 1] limits [%n, %cd] : !C -> tensor<64x128xbf16>
-      %ls = nsatile.load %lse[%at] dims [0] limits [%n] : memref<?xf32> -> tensor<64xf32>
-      %ds = nsatile.load %delta[%at] dims [0] limits [%n] : memref<?xf32> -> tensor<64xf32>
-      %lsb = nsatile.broadcast %ls along [0] : tensor<64xf32> -> tensor<128x64xf32>
-      %dsb = nsatile.broadcast %ds along [0] : tensor<64xf32> -> tensor<128x64xf32>
+      %ls = nsatile.load %lse[%at] dims [0] limits [%n] {nsatile.ahead} : memref<?xf32> -> tensor<64xf32>
+      %ds = nsatile.load %delta[%at] dims [0] limits [%n] {nsatile.ahead} : memref<?xf32> -> tensor<64xf32>
       %s = nsatile.dot %kt, transpose %qt : (tensor<128x128xbf16>, tensor<64x128xbf16>) -> tensor<128x64xf32>
       %x = arith.mulf %s, %factor : tensor<128x64xf32>
+      %lsb = nsatile.broadcast %ls along [0] : tensor<64xf32> -> tensor<128x64xf32>
       %y = arith.subf %x, %lsb : tensor<128x64xf32>
       %p = math.exp2 %y : tensor<128x64xf32>
       %pr = arith.truncf %p : tensor<128x64xf32> to tensor<128x64xbf16>
       %sumv1 = nsatile.dot %pr, %gt acc %sumv : (tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
       %dp = nsatile.dot %vt, transpose %gt : (tensor<128x128xbf16>, tensor<64x128xbf16>) -> tensor<128x64xf32>
+      %dsb = nsatile.broadcast %ds along [0] : tensor<64xf32> -> tensor<128x64xf32>
       %d = arith.subf %dp, %dsb : tensor<128x64xf32>
       %pd = arith.mulf %p, %d : tensor<128x64xf32>
       %dst = arith.truncf %pd : tensor<128x64xf32> to tensor<128x64xbf16>

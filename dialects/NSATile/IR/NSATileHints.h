@@ -35,6 +35,11 @@ inline constexpr llvm::StringLiteral kOpsAttrName = "nsatile.ops";
 /// Its own products have to have 16-bit operands, too.
 inline constexpr llvm::StringLiteral kOfRoundedAttrName = "nsatile.of_rounded";
 
+/// A unit on a load of a vector of f32 that a loop's code on products reads: it
+/// goes through shared memory, as operands do, so that it can be loaded ahead.
+/// Otherwise each thread loads the elements that it needs when it needs them.
+inline constexpr llvm::StringLiteral kAheadAttrName = "nsatile.ahead";
+
 /// Attributes that `nsatile-schedule-pipeline` leaves for
 /// `nsatile-expand-pipeline`. On a loop: the number of its steps that overlap,
 /// an i64 (1: products of one step only), and a unit if warpgroups start their

@@ -49,6 +49,11 @@ SharedShape SharedShape::get(ArrayRef<int64_t> shape, Type element,
   return result;
 }
 
+bool nsacc::nsatile::isSharedVector(RankedTensorType tile) {
+  return tile.getRank() == 1 && tile.getElementType().isF32() &&
+         isa_and_present<SharedLayoutAttr>(tile.getEncoding());
+}
+
 int64_t SharedShape::getPlaceBytes() const {
   return llvm::alignTo(bytes, kSharedAlignment);
 }

@@ -34,6 +34,10 @@ struct SharedShape {
   int64_t getPlaceBytes() const;
 };
 
+/// Whether a tile is a vector of f32 in shared memory: threads copy it word by
+/// word, wherever it begins, and read it by ordinary loads.
+bool isSharedVector(mlir::RankedTensorType tile);
+
 /// Whether a bulk copy can take `size` elements, one every `step`.
 bool isBoxSize(int64_t size, int64_t step);
 

@@ -76,7 +76,7 @@ def NSATileAssumeFinite : Pass<"nsatile-assume-finite", "::mlir::ModuleOp"> {
 def NSATileSpecializeWarps : Pass<"nsatile-specialize-warps", "::mlir::ModuleOp"> {
   let summary = "Let a producer load operands of products through circular buffers";
   let description = [{
-    A producer loads swizzled tiles in shared memory into circular buffers; the other
+    A producer loads swizzled tiles in shared memory into circular buffers, and vectors of f32 with `nsatile.ahead`; the other
     warps wait for the tiles, compute, and release them. The
     producer has a copy of the program's control flow and scalar code. A load
     stays where it is if tiles decide its place or whether it runs, or if a bulk tensor copy

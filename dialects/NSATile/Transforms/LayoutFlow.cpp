@@ -2,6 +2,7 @@
 
 #include "LayoutFlow.h"
 #include "NSATile/IR/LaneMap.h"
+#include "NSATile/IR/NSATileHints.h"
 #include "NSATile/IR/NSATileUses.h"
 #include "NSATile/IR/Remarks.h"
 #include "NSATile/IR/TileLayout.h"
@@ -25,8 +26,15 @@ bool nsacc::nsatile::isElementwise(Operation *op) {
 /// Most elements of a load that is as cheap as arithmetic.
 constexpr int64_t kSmallLoad = 256;
 
+/// Whether a load is of a vector that is to be loaded ahead.
+static bool isAhead(LoadOp load) {
+  RankedTensorType tile = getTile(load.getTile());
+  return load->hasAttr(kAheadAttrName) && tile.getRank() == 1 &&
+         tile.getElementType().isF32();
+}
+
 static bool isCheapLoad(LoadOp load) {
-  if (getTile(load.getTile()).getNumElements() > kSmallLoad)
+  if (getTile(load.getTile()).getNumElements() > kSmallLoad || isAhead(load))
     return false;
   // Another load sees the same elements only if nobody writes in between.
   return !isStoredTo(load.getBuffer());
@@ -267,6 +275,10 @@ static bool isLoaded(Value tile) {
 }
 
 void LayoutFlow::assignAnchors(ProgramOp program) {
+  program.walk([&](LoadOp load) {
+    if (isAhead(load))
+      assign(load.getTile(), getShared(getTile(load.getTile()), false));
+  });
   program.walk([&](DotOp dot) {
     if (isLoaded(dot.getLhs()) && !dot.getVisible())
       assign(dot.getLhs(), getShared(getTile(dot.getLhs()), true));

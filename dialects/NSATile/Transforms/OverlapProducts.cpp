@@ -3,6 +3,7 @@
 #include "OverlapProducts.h"
 #include "AsyncProducts.h"
 #include "NSATile/IR/NSATileHints.h"
+#include "NSATile/IR/SharedShape.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -13,9 +14,19 @@ using namespace nsacc::nsatile;
 // Levels
 //===----------------------------------------------------------------------===//
 
-/// Whether an op may run at any place in front of its results' readers.
+/// Whether an op reads a vector that waits in a circular buffer.
+static bool readsVector(Operation *op) {
+  auto convert = dyn_cast_if_present<ConvertLayoutOp>(op);
+  return convert && isSharedVector(getTile(convert.getSource())) &&
+         getCircularBuffer(convert.getSource());
+}
+
+/// Whether an op may run at any place in front of its results' readers. Vectors
+/// are read as late as possible, because they take registers.
 static bool isPlacedByNeed(Operation *op) {
-  return isa<ConsumerWaitOp, ReshapeOp>(op);
+  if (auto broadcast = dyn_cast<BroadcastOp>(op))
+    return readsVector(broadcast.getSource().getDefiningOp());
+  return isa<ConsumerWaitOp, ReshapeOp>(op) || readsVector(op);
 }
 
 /// Whether an op runs behind the products that read a tile.

@@ -1,5 +1,6 @@
 //===- SpecializeWarps.cpp - A producer that loads, consumers that compute ===//
 
+#include "NSATile/IR/NSATileHints.h"
 #include "NSATile/IR/NSATileOps.h"
 #include "NSATile/IR/NSATileUses.h"
 #include "NSATile/IR/Remarks.h"
@@ -27,16 +28,11 @@ static constexpr PassRemarks kSpecializeRemarks = {"nsatile-specialize-warps",
 // Tiles that a producer can load
 //===----------------------------------------------------------------------===//
 
-/// Reason why no bulk tensor copy can load the tile; empty if one can.
+/// Reason why no bulk tensor copy can load the matrix; empty if one can.
 static StringRef explainNoBulkCopy(LoadOp load) {
   auto tile = cast<RankedTensorType>(load.getTile().getType());
   auto buffer = cast<MemRefType>(load.getBuffer().getType());
   constexpr int64_t rowMultiple = 8;
-  if (!isa<BlockArgument>(load.getBuffer()))
-    return "its buffer isn't an argument of the program";
-  if (load.isListed() &&
-      (!isa<BlockArgument>(load.getList()) || isStoredTo(load.getList())))
-    return "the program may write the list of its rows";
   if (tile.getElementTypeBitWidth() != 16)
     return "its elements don't have 16 bits";
   if (SharedShape::get(tile).swizzle != 128)
@@ -100,6 +96,8 @@ static bool isReachedByProducer(Operation *op) {
 }
 
 static bool isReadByProduct(LoadOp load) {
+  if (load->hasAttr(kAheadAttrName))
+    return true;
   SmallVector<Value> open = {load.getTile()};
   while (!open.empty())
     for (Operation *user : open.pop_back_val().getUsers()) {
@@ -111,9 +109,22 @@ static bool isReadByProduct(LoadOp load) {
   return false;
 }
 
+/// Reason why a producer's warps can't copy the tile; empty if they can.
+static StringRef explainNoCopy(LoadOp load) {
+  if (!isa<BlockArgument>(load.getBuffer()))
+    return "its buffer isn't an argument of the program";
+  if (load.isListed() &&
+      (!isa<BlockArgument>(load.getList()) || isStoredTo(load.getList())))
+    return "the program may write the list of its rows";
+  if (!load->hasAttr(kAheadAttrName) ||
+      !isSharedVector(cast<RankedTensorType>(load.getTile().getType())))
+    return explainNoBulkCopy(load);
+  return isStoredTo(load.getBuffer()) ? "the program writes its buffer" : "";
+}
+
 /// Reason why the producer can't load the tile; empty if it can.
 static StringRef explainNoProducer(LoadOp load) {
-  if (StringRef reason = explainNoBulkCopy(load); !reason.empty())
+  if (StringRef reason = explainNoCopy(load); !reason.empty())
     return reason;
   if (!isReachedByProducer(load))
     return "a loop or a branch around it depends on tiles";

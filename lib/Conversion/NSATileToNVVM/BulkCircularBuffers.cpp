@@ -13,6 +13,13 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
 
+/// Whether the lanes of a warp copy the tile. Vectors may begin at addresses
+/// that bulk copies can't take.
+static bool isGathered(ProducerLoadOp op) {
+  return op.isListed() ||
+         isSharedVector(op.getCircularBuffer().getType().getTile());
+}
+
 BulkCircularBuffers::BulkCircularBuffers(Kernel &kernel)
     : b(kernel.b), threads(kernel.threads), program(kernel.program),
       shared(kernel.shared), sharedTiles(kernel.sharedTiles),
@@ -24,7 +31,7 @@ void BulkCircularBuffers::create(CircularBufferOp op) {
                      SharedTile::get(type.getTile()).bytes,
                      BarrierQueue::Room::Own, type.getTile());
   for (Operation *user : op->getUsers())
-    if (auto load = dyn_cast<ProducerLoadOp>(user); load && load.isListed())
+    if (auto load = dyn_cast<ProducerLoadOp>(user); load && isGathered(load))
       gathered.insert(op.getCircularBuffer());
 }
 
@@ -34,7 +41,7 @@ void BulkCircularBuffers::init(int64_t consumerWarps) const {
 }
 
 LogicalResult BulkCircularBuffers::producerLoad(ProducerLoadOp op) {
-  if (op.isListed() == isGathering)
+  if (isGathered(op) == isGathering)
     isGathering ? gather(op) : copy(op);
   return success();
 }
@@ -61,9 +68,9 @@ void BulkCircularBuffers::copy(ProducerLoadOp op) {
   queue.advance(place);
 }
 
-/// Lets all lanes of a warp copy 16 bytes at a time; the barrier waits for the
-/// copies of each lane. A bulk copy for each row would be slower: starting one
-/// takes 38 ns on an H100, more in sum than the way of all rows.
+/// Lets all lanes of a warp copy 16 bytes at a time, or 4; the barrier waits
+/// for the copies of each lane. A bulk copy for each row would be slower:
+/// starting one takes 38 ns on an H100, more in sum than the way of all rows.
 void BulkCircularBuffers::gather(ProducerLoadOp op) {
   const BarrierQueue &queue = queues.find(op.getCircularBuffer())->second;
   RankedTensorType type = op.getCircularBuffer().getType().getTile();
@@ -71,7 +78,10 @@ void BulkCircularBuffers::gather(ProducerLoadOp op) {
   queue.waitEmpty(place);
   SharedTile tile = getTile(queue, place, type);
   CopySource source(op, type, ListedRows(op));
-  copyToShared(b, threads, program, shared, source, tile);
+  if (isSharedVector(type))
+    copyVectorToShared(b, threads, program, shared, source, tile);
+  else
+    copyToShared(b, threads, program, shared, source, tile);
   nvvm::arriveBehindCopies(b, place.full);
   queue.advance(place);
 }
@@ -92,7 +102,7 @@ LogicalResult BulkCircularBuffers::consumerWait(ConsumerWaitOp op) {
   queue.waitFull(place);
   SharedTile tile =
       getTile(queue, place, op.getCircularBuffer().getType().getTile());
-  if (gathered.contains(op.getCircularBuffer()))
+  if (gathered.contains(op.getCircularBuffer()) && !isSharedVector(tile.type))
     nvvm::fenceSharedForAsync(b);
   // Addresses that loops take from outside have to be visibly the same for all
   // lanes: otherwise each step moves the descriptors to uniform registers.
@@ -105,6 +115,9 @@ LogicalResult BulkCircularBuffers::consumerWait(ConsumerWaitOp op) {
 void BulkCircularBuffers::consumerRelease(ConsumerReleaseOp op) {
   const BarrierQueue &queue = queues.find(op.getCircularBuffer())->second;
   BarrierQueue::Place place = queue.getPlace();
+  // Each lane has read the elements of a vector that it needs.
+  if (isSharedVector(op.getCircularBuffer().getType().getTile()))
+    nvvm::syncWarp(b);
   ptx::arriveIf(b, place.empty, threads.isFirstLane());
   queue.advance(place);
 }

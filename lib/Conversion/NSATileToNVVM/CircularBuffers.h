@@ -36,7 +36,8 @@ public:
   /// Initializes the barriers of all circular buffers; called by one thread
   /// before warps part.
   void init(int64_t consumerWarps) const;
-  /// Whether lists name rows of any circular buffer.
+  /// Whether the lanes of a warp fill any circular buffer: a list names its
+  /// rows, or it is of vectors.
   bool gathers() const { return !gathered.empty(); }
   /// Says whether the following loads belong to the warp that gathers listed
   /// rows, or are all others.

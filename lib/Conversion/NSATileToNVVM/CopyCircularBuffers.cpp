@@ -36,12 +36,13 @@ Value CopyCircularBuffers::createPlace() {
 
 void CopyCircularBuffers::create(CircularBufferOp op) {
   // Swizzled slabs begin at multiples of this.
-  constexpr int64_t alignment = 1024;
+  constexpr int64_t ofSlabs = 1024, ofVectors = 16;
   CircularBufferType type = op.getCircularBuffer().getType();
   Buffer buffer;
   buffer.stages = type.getStages();
   buffer.tileBytes =
-      llvm::alignTo(SharedTile::get(type.getTile()).bytes, alignment);
+      llvm::alignTo(SharedTile::get(type.getTile()).bytes,
+                    isSharedVector(type.getTile()) ? ofVectors : ofSlabs);
   buffer.offset =
       shared.allocate(buffer.stages * buffer.tileBytes, type.getTile());
   copies.getQueue(op.getCircularBuffer()).mustMeet =
@@ -92,8 +93,11 @@ LogicalResult CopyCircularBuffers::producerLoad(ProducerLoadOp op) {
     sync.barrier();
   RankedTensorType type = op.getCircularBuffer().getType().getTile();
   CopySource source(op, type, ListedRows(op));
-  copyToShared(b, threads, program, shared, source,
-               getTileAt(buffer, type, buffer.loadPlace));
+  SharedTile tile = getTileAt(buffer, type, buffer.loadPlace);
+  if (isSharedVector(type))
+    copyVectorToShared(b, threads, program, shared, source, tile);
+  else
+    copyToShared(b, threads, program, shared, source, tile);
   advance(buffer, buffer.loadPlace);
   copies.push(op.getCircularBuffer());
   return success();

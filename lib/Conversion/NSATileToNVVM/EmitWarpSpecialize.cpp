@@ -81,9 +81,9 @@ LogicalResult WarpSpecializeEmitter::emitConsumers(WarpSpecializeOp op) {
   return success();
 }
 
-/// Lets one elected thread load and the next warp gather listed rows; the other
-/// warps of that warpgroup are done. Roles meet at barriers in shared memory
-/// alone: no role waits for other accesses of another one.
+/// Lets one elected thread load, and the next warp gather listed rows and copy
+/// vectors; the other warps of that warpgroup are done. Roles meet at barriers
+/// in shared memory alone: no role waits for other accesses of another one.
 LogicalResult WarpSpecializeEmitter::emitProducer(WarpSpecializeOp op,
                                                   Value thread, Value warp) {
   int64_t firstThread = op.getWarps() * kWarpSize;

@@ -184,6 +184,11 @@ void nvvm::copyChunk(CodeBuilder &b, Value target, Value source, Value bytes) {
                           NVVM::LoadCacheModifierKind::CG, bytes);
 }
 
+void nvvm::copyWord(CodeBuilder &b, Value target, Value source, Value bytes) {
+  NVVM::CpAsyncOp::create(b, target, source, /*size=*/4,
+                          NVVM::LoadCacheModifierKind::CA, bytes);
+}
+
 void nvvm::commitCopies(CodeBuilder &b) {
   NVVM::CpAsyncCommitGroupOp::create(b);
 }

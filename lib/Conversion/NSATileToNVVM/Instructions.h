@@ -86,6 +86,9 @@ void waitForLaunchBefore(CodeBuilder &b);
 /// source, then zeros.
 void copyChunk(CodeBuilder &b, mlir::Value target, mlir::Value source,
                mlir::Value bytes);
+/// Copies a word: the source if `bytes` is 4, or 0 if it is 0.
+void copyWord(CodeBuilder &b, mlir::Value target, mlir::Value source,
+              mlir::Value bytes);
 void commitCopies(CodeBuilder &b);
 /// Waits for all groups but the last `pending` ones.
 void waitCopies(CodeBuilder &b, int64_t pending);

@@ -53,6 +53,19 @@ public:
         });
   }
 
+  /// Copies elements of 4 bytes, with zeros beyond the limit.
+  void copyWords() {
+    forEachPlace(
+        threads.getThread(), tile.columns, /*unrolled=*/8,
+        [&](Value row, Value column) {
+          Value inside = access.getInside(0, {column, 0});
+          nvvm::copyWord(
+              b,
+              shared.getPointer(tile, shared.getByteOffset(tile, row, column)),
+              getPointer(column), b.select(inside, b.i32(4), b.i32(0)));
+        });
+  }
+
   void copyElements() {
     Type type = source.type.getElementType();
     Value thread =
@@ -237,6 +250,13 @@ private:
 };
 
 } // namespace
+
+void nsacc::copyVectorToShared(CodeBuilder &b, const ThreadMap &threads,
+                               const ProgramValues &program,
+                               SharedMemory &shared, const CopySource &source,
+                               const SharedTile &tile) {
+  SharedCopy(b, threads, program, shared, source, tile).copyWords();
+}
 
 bool nsacc::copyToShared(CodeBuilder &b, const ThreadMap &threads,
                          const ProgramValues &program, SharedMemory &shared,

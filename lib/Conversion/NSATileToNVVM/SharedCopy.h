@@ -32,6 +32,11 @@ struct CopySource {
 bool copyToShared(CodeBuilder &b, const ThreadMap &threads,
                   const ProgramValues &program, SharedMemory &shared,
                   const CopySource &source, const SharedTile &tile);
+/// Lets all threads copy a vector of f32 likewise, word by word: it may begin
+/// anywhere in memory. Copies may be under way.
+void copyVectorToShared(CodeBuilder &b, const ThreadMap &threads,
+                        const ProgramValues &program, SharedMemory &shared,
+                        const CopySource &source, const SharedTile &tile);
 
 } // namespace nsacc
 

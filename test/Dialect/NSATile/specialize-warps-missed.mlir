@@ -165,3 +165,18 @@ nsatile.program @repairs(%n: index) attributes {schedule = #nsatile.schedule<tok
   }
   nsatile.return
 }
+
+// REMARK: [Missed] {{.*}}Function=written_vector | Remark="the tile isn't loaded by a producer: the program writes its buffer"
+// REMARK: [Missed] {{.*}}Function=written_vector | Remark="a producer can load none of its tiles"
+nsatile.program @written_vector(%lse: memref<?xf32>, %q: tensor<64x64xbf16, #nsatile.mma<warps = 4>>, %kt: tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>, %n: index)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, warps = 4>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %j = %c0 to %n step %c1 {
+    %l = nsatile.load %lse[%j] dims [0] limits [%n] {nsatile.ahead} : memref<?xf32> -> tensor<64xf32, #nsatile.shared<swizzle = 0>>
+    %s = nsatile.dot %q, transpose %kt : (tensor<64x64xbf16, #nsatile.mma<warps = 4>>, tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>) -> tensor<64x64xf32, #nsatile.mma<warps = 4>>
+    %m = nsatile.reduce max %s along 0 : tensor<64x64xf32, #nsatile.mma<warps = 4>> -> tensor<64xf32, #nsatile.slice<dim = 0, of = #nsatile.mma<warps = 4>>>
+    nsatile.store %m, %lse[%j] dims [0] limits [%n] : tensor<64xf32, #nsatile.slice<dim = 0, of = #nsatile.mma<warps = 4>>>, memref<?xf32>
+  }
+  nsatile.return
+}
