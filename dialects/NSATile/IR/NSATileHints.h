@@ -21,6 +21,10 @@ inline constexpr llvm::StringLiteral kAssumesFiniteAttrName =
 /// with log2(e), rounded, is off by more than 1/4.
 inline constexpr float kLargeMaximum = 0x1p22f;
 
+/// A string on a `softmax_update`: the order of its instructions on a GPU, as
+/// in the schedule's field `softmax` but `auto`. `rows` where it is missing.
+inline constexpr llvm::StringLiteral kOrderAttrName = "nsatile.order";
+
 /// A unit on a select that keeps finite numbers and replaces the others. If
 /// another program repairs rows with other numbers, the select may be replaced
 /// by the numbers themselves.

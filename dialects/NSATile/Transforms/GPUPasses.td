@@ -341,6 +341,23 @@ def NSATilePipelineLoads : Pass<"nsatile-pipeline-loads", "::nsacc::nsatile::Pro
   ];
 }
 
+def NSATileOrderSoftmax : Pass<"nsatile-order-softmax", "::nsacc::nsatile::ProgramOp"> {
+  let summary = "Choose the order of the instructions in softmax steps";
+  let description = [{
+    Each `softmax_update` on a GPU gets the order that the schedule's `softmax` says. `auto` becomes `rows`, which needs the
+    fewest registers, unless the update may assume finite scores: then `decay_first` with three warpgroups or more,
+    `maxima_first` with two of a specialized program and 128 keys or more, and `together` otherwise. The lowering only reads it.
+
+    Before and after, with one warpgroup:
+
+    ```mlir
+    nsatile.softmax_update %m, %l, %s scale %c {nsatile.assumes_finite} : …
+
+    nsatile.softmax_update %m, %l, %s scale %c {nsatile.assumes_finite, nsatile.order = "together"} : …
+    ```
+  }];
+}
+
 def NSATilePersistPrograms : Pass<"nsatile-persist-programs", "::mlir::ModuleOp"> {
   let summary = "Let blocks stay and take tile after tile";
   let description = [{

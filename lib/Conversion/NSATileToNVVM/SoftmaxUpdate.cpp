@@ -4,7 +4,6 @@
 #include "InlinePTX.h"
 #include "Instructions.h"
 #include "NSATile/IR/NSATileHints.h"
-#include "NSATile/IR/Remarks.h"
 #include "Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -16,25 +15,11 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
 
-static constexpr PassRemarks kSoftmaxRemarks = {"convert-nsatile-to-nvvm",
-                                                "SoftmaxOrder"};
-
-SoftmaxOrder nsacc::getSoftmaxOrder(SoftmaxUpdateOp op,
-                                    const KernelFacts &facts) {
-  constexpr int64_t twoGroups = 8, manyKeys = 128;
-  ScheduleAttr schedule = op->getParentOfType<ProgramOp>().getScheduleAttr();
-  if (schedule && schedule.getSoftmax() != SoftmaxOrder::Auto)
-    return schedule.getSoftmax();
-  RankedTensorType scores = getTile(op.getScores());
-  int64_t warps = cast<MmaLayoutAttr>(scores.getEncoding()).getWarps();
-  if (!op->hasAttr(kAssumesFiniteAttrName))
-    return SoftmaxOrder::Rows;
-  if (warps > twoGroups)
-    return SoftmaxOrder::DecayFirst;
-  if (facts.isWarpSpecialized && warps == twoGroups &&
-      scores.getDimSize(1) >= manyKeys)
-    return SoftmaxOrder::MaximaFirst;
-  return SoftmaxOrder::Together;
+static SoftmaxOrder getOrder(SoftmaxUpdateOp op) {
+  auto order = op->getAttrOfType<StringAttr>(kOrderAttrName);
+  return order ? symbolizeSoftmaxOrder(order.getValue())
+                     .value_or(SoftmaxOrder::Rows)
+               : SoftmaxOrder::Rows;
 }
 
 /// Whether scores are a product's result: no mask hides a key.
@@ -44,7 +29,7 @@ static bool isProduct(Value tile) {
 
 SoftmaxUpdate::SoftmaxUpdate(Kernel &kernel, SoftmaxUpdateOp op)
     : b(kernel.b), threads(kernel.threads), program(kernel.program), op(op),
-      order(getSoftmaxOrder(op, kernel.facts)),
+      order(getOrder(op)),
       math(b, op->hasAttr(kAssumesFiniteAttrName),
            isProduct(op.getScores()) && !op.getRows()),
       matrix(program.getLayout(getTile(op.getScores()))),
@@ -192,7 +177,6 @@ void SoftmaxUpdate::writeRows(size_t first, size_t last) {
 }
 
 void SoftmaxUpdate::write() {
-  kSoftmaxRemarks.passed(op, "a step's order: " + stringifySoftmaxOrder(order));
   size_t together = order == SoftmaxOrder::Rows ? 1 : rows.size();
   for (size_t first = 0; first < rows.size(); first += together)
     writeRows(first, first + together);

@@ -8,19 +8,6 @@
 
 namespace nsacc {
 
-/// The order in which ptxas is to compute a step: the schedule's, or the choice
-/// for `auto`.
-///
-/// Rows one after the other need the fewest registers; together they don't wait
-/// for their own chains. If a chain of sums begins with the decay, ptxas can
-/// compute it before the other exponentials and fill their time with the
-/// products that it scales: three warpgroups are 2 % faster, two 1 % slower
-/// (H200). Two warpgroups have registers for the maxima of many keys in front
-/// of all exponentials, while the previous product is still under way: 1 to 3 %
-/// faster (D 128, H200). Three are up to 3 % slower.
-nsatile::SoftmaxOrder getSoftmaxOrder(nsatile::SoftmaxUpdateOp op,
-                                      const KernelFacts &facts);
-
 /// Writes one step. Rows are numbered by the registers of the maxima.
 class SoftmaxUpdate {
 public:

@@ -60,14 +60,16 @@ void cuda::buildTilePipeline(OpPassManager &passes, const gpu::Device &device) {
   passes.addPass(nsatile::createNSATileLowerFolds());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
-  if (!isSpecialized)
-    return;
-  passes.addPass(nsatile::createNSATileOperandsInRegisters(
-      {limits.registersOfMultiprocessor}));
-  passes.addPass(
-      nsatile::createNSATilePersistPrograms({limits.sharedBytesOfBlock}));
-  passes.addPass(createCanonicalizerPass());
-  passes.addPass(createCSEPass());
+  if (isSpecialized) {
+    passes.addPass(nsatile::createNSATileOperandsInRegisters(
+        {limits.registersOfMultiprocessor}));
+    passes.addPass(
+        nsatile::createNSATilePersistPrograms({limits.sharedBytesOfBlock}));
+    passes.addPass(createCanonicalizerPass());
+    passes.addPass(createCSEPass());
+  }
+  passes.addNestedPass<nsatile::ProgramOp>(
+      nsatile::createNSATileOrderSoftmax());
 }
 
 void cuda::buildKernelPipeline(OpPassManager &passes,
