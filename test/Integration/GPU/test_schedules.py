@@ -43,6 +43,7 @@ OTHERS = [
     "order=key_major,tokens=64,keys=64,warps=8,splits=2",
     "splits=3", "splits=auto", "splits=7,tokens=16,keys=32;*.merge:tokens=5",
     "splits=3;*.merge:tokens=2,heads=1", "splits=5;*.merge:heads=auto",
+    "heads=1", "heads=2,tokens=32,warps=4", "heads=1,splits=3;*.merge:tokens=2,heads=1",
     "order=key_major;*.merge:heads=1",
     "program=own", "program=own,splits=3"]
 # Rows of three heads aren't a power of two, and 128 channels leave fewer registers.
