@@ -115,40 +115,41 @@ FailureOr<Tile> Evaluator::evaluateLse(Value lse) {
 
 void Evaluator::setNormalizer(Value lse, const Normalizer &normalizer) {
   getRowTile(lse) = normalizer.lse;
-  rests[lse] = normalizer.rest;
+  residuals[lse] = normalizer.residual;
 }
 
-Tile nsacc::computeRest(TileMath &math, Tile lse, Tile most, Tile logarithm) {
-  Tile rest = math.apply<arith::AddFOp>(math.apply<arith::SubFOp>(most, lse),
-                                        logarithm);
+Tile nsacc::computeResidual(TileMath &math, Tile lse, Tile most,
+                            Tile logarithm) {
+  Tile residual = math.apply<arith::AddFOp>(
+      math.apply<arith::SubFOp>(most, lse), logarithm);
   Tile size = {
       math::AbsFOp::create(math.getBuilder(), math.getLoc(), lse.value),
       lse.axes};
   Tile isFinite =
       math.compare(arith::CmpFPredicate::OLT, size, realRow(math, kInfinity));
-  return math.select(isFinite, rest, realRow(math, 0.0));
+  return math.select(isFinite, residual, realRow(math, 0.0));
 }
 
 FailureOr<Normalizer> Evaluator::evaluateNormalizer(Value lse) {
   FailureOr<Tile> found = evaluateLse(lse);
   if (failed(found))
     return failure();
-  auto known = rests.find(lse);
-  if (known != rests.end())
+  auto known = residuals.find(lse);
+  if (known != residuals.end())
     return Normalizer{*found, known->second};
   auto type = cast<NamedTensorType>(lse.getType());
   TileMath math = getMath(type);
-  Tile rest = realRow(math, 0.0);
+  Tile residual = realRow(math, 0.0);
   auto state = states.find(lse);
   if (state != states.end()) {
     Tile logarithm = {math::LogOp::create(builder, loc, state->second.sum),
                       TileAxes::Row};
-    rest = computeRest(math, *found, {state->second.max, TileAxes::Row},
-                       logarithm);
-  } else if (Value buffer = program.getPlan().getRest(lse)) {
-    rest = loadQueryTile(program, getTileInBuffer(program, tile, lse), type,
-                         getRowDims(type), program.import(buffer), math);
+    residual = computeResidual(math, *found, {state->second.max, TileAxes::Row},
+                               logarithm);
+  } else if (Value buffer = program.getPlan().getResidual(lse)) {
+    residual = loadQueryTile(program, getTileInBuffer(program, tile, lse), type,
+                             getRowDims(type), program.import(buffer), math);
   }
-  rests[lse] = rest;
-  return Normalizer{*found, rest};
+  residuals[lse] = residual;
+  return Normalizer{*found, residual};
 }

@@ -10,10 +10,10 @@
 namespace nsacc {
 
 /// A log-sum-exp, and the digits that f32 lacks for it where scores are large.
-/// Behind the largest score, lse + rest has the logarithm of the sum to f32's
-/// precision. exp(s - lse - rest) adds up to 1 at any score.
+/// Behind the largest score, lse + residual has the logarithm of the sum to
+/// f32's precision. exp(s - lse - residual) adds up to 1 at any score.
 struct Normalizer {
-  Tile lse, rest;
+  Tile lse, residual;
 };
 
 /// Tiles of the rows of one query tile, asked for from the results backwards.
@@ -62,15 +62,15 @@ private:
   const QueryTile &tile;
   nsatile::ScheduleAttr schedule;
   llvm::SmallVector<mlir::Operation *> ops;
-  /// For each log-sum-exp the rest, or the largest score and the sum to make it
-  /// of.
-  llvm::DenseMap<mlir::Value, Tile> rests;
+  /// For each log-sum-exp the residual, or the largest score and the sum to
+  /// make it of.
+  llvm::DenseMap<mlir::Value, Tile> residuals;
   llvm::DenseMap<mlir::Value, AttendTiles> states;
 };
 
 /// (most - lse) + logarithm, with an exact difference. 0 where the log-sum-exp
 /// isn't finite.
-Tile computeRest(TileMath &math, Tile lse, Tile most, Tile logarithm);
+Tile computeResidual(TileMath &math, Tile lse, Tile most, Tile logarithm);
 
 /// A row of a real number.
 inline Tile realRow(TileMath &math, double value) {

@@ -306,7 +306,7 @@ Tile ImportanceTiles::evaluateImportance(ImportanceOp op,
   if (op.getKind() == ImportanceKind::Prob)
     value.value = nsatile::SoftmaxWeightsOp::create(
         builder, loc, scores.value, pairs.toMatrix(source.normalizer.lse),
-        pairs.toMatrix(source.normalizer.rest),
+        pairs.toMatrix(source.normalizer.residual),
         rawScale ? source.scorer.getScale() : getReal(pairs, 1.0).value,
         /*approximate=*/multipliesIn16Bits(op));
   else if (op.getKind() == ImportanceKind::Activation)

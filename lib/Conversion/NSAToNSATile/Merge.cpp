@@ -46,7 +46,7 @@ static Shares computeShares(TileMath &math, ArrayRef<Normalizer> branches) {
   shares.total = zero;
   for (const Normalizer &branch : branches) {
     Tile distance = math.apply<arith::AddFOp>(
-        math.apply<arith::SubFOp>(branch.lse, base), branch.rest);
+        math.apply<arith::SubFOp>(branch.lse, base), branch.residual);
     shares.shares.push_back(
         {math::ExpOp::create(builder, loc, distance.value), TileAxes::Row});
     shares.total =
@@ -54,12 +54,12 @@ static Shares computeShares(TileMath &math, ArrayRef<Normalizer> branches) {
   }
   Tile logarithm = {math::LogOp::create(builder, loc, shares.total.value),
                     TileAxes::Row};
-  // inf - inf has made the rest NaN.
+  // inf - inf has made the residual NaN.
   Tile isInfinite = math.compare(arith::CmpFPredicate::OEQ, greatest,
                                  realRow(math, kInfinity));
   shares.all.lse = math.select(isInfinite, greatest,
                                math.apply<arith::AddFOp>(base, logarithm));
-  shares.all.rest = computeRest(math, shares.all.lse, base, logarithm);
+  shares.all.residual = computeResidual(math, shares.all.lse, base, logarithm);
   return shares;
 }
 

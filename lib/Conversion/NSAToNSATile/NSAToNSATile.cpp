@@ -1,11 +1,11 @@
 //===- NSAToNSATile.cpp - From whole tensors to programs over tiles -------===//
 
 #include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
-#include "Halves.h"
 #include "NSA/Analysis/Rounding.h"
 #include "NSATile/Transforms/Passes.h"
 #include "PlanBuilder.h"
 #include "QueryProgram.h"
+#include "ScaledF16.h"
 #include "SelectionLists.h"
 #include "TileOpInterface.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -163,10 +163,10 @@ Target KernelConverter::createTarget(Value tensor) {
   auto attend = tensor.getDefiningOp<AttendOp>();
   if (attend && tensor == attend.getOutput() && isRoundedToBF16(attend) &&
       countSlices(plan, tensor, getSchedule(attend)) == 1)
-    return {tensor, plan.createHalves(attend)};
+    return {tensor, plan.createScaledF16(attend)};
   Target target = {tensor, plan.createBuffer(tensor)};
   if (llvm::any_of(tensor.getUsers(), dividesBy))
-    plan.addRest(tensor);
+    plan.addResidual(tensor);
   return target;
 }
 

@@ -183,7 +183,7 @@ Value PlanBuilder::createBuffer(Value tensor) {
                       tensor);
 }
 
-Value PlanBuilder::createHalves(AttendOp op) {
+Value PlanBuilder::createScaledF16(AttendOp op) {
   auto type = cast<NamedTensorType>(op.getOutput().getType());
   scales[op.getOutput()] = createBuffer(type.getDims().drop_back(),
                                         builder.getF32Type(), op.getOutput());

@@ -100,13 +100,13 @@ public:
   mlir::Value allocate(mlir::Value tensor);
   /// Creates a second number for each log-sum-exp: see Normalizer
   /// (Evaluator.h).
-  void addRest(mlir::Value lse) { rests[lse] = createBuffer(lse); }
+  void addResidual(mlir::Value lse) { residuals[lse] = createBuffer(lse); }
   /// Null where a log-sum-exp has no second number.
-  mlir::Value getRest(mlir::Value lse) { return rests.lookup(lse); }
-  /// Creates workspace for an attention's output as halves, and for their
-  /// scales: see Halves.h.
-  mlir::Value createHalves(nsa::AttendOp op);
-  /// Scales of a tensor with halves in its buffer; null for others.
+  mlir::Value getResidual(mlir::Value lse) { return residuals.lookup(lse); }
+  /// Creates workspace for an attention's output in f16, and for the scales
+  /// of its rows: see ScaledF16.h.
+  mlir::Value createScaledF16(nsa::AttendOp op);
+  /// Scales of a tensor that its buffer has in f16; null for others.
   mlir::Value getScale(mlir::Value tensor) { return scales.lookup(tensor); }
   /// Creates workspace of the given type, with dynamic sizes `sizes`.
   mlir::Value allocate(mlir::MemRefType type, mlir::ValueRange sizes);
@@ -233,7 +233,7 @@ private:
   int64_t multiprocessors;
   nsatile::PlanOp plan;
   llvm::MapVector<mlir::Value, mlir::Value> buffers;
-  llvm::DenseMap<mlir::Value, mlir::Value> rests, scales;
+  llvm::DenseMap<mlir::Value, mlir::Value> residuals, scales;
   llvm::MapVector<mlir::Attribute, mlir::Value> sizes, pooledOffsets;
   llvm::MapVector<mlir::Operation *, PartialStates> partialStates;
   std::optional<StateSlices> stateSlices, resultSlices;

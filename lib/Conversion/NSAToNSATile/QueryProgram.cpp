@@ -2,9 +2,9 @@
 
 #include "QueryProgram.h"
 #include "Evaluator.h"
-#include "Halves.h"
 #include "NSATile/IR/NSATileHints.h"
 #include "NSATile/IR/NSATileUses.h"
+#include "ScaledF16.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -203,11 +203,12 @@ static StateSlices *findStateSlices(PlanBuilder &plan, ArrayRef<Target> targets,
   return isReady && readsListedStates(plan, targets) ? slices : nullptr;
 }
 
-/// Stores the rest of a log-sum-exp, where other programs need more than f32
-/// holds.
-static LogicalResult storeRest(Evaluator &evaluator, ProgramBuilder &program,
-                               const QueryTile &tile, Value tensor) {
-  Value buffer = program.getPlan().getRest(tensor);
+/// Stores the residual of a log-sum-exp, where other programs need more than
+/// f32 holds.
+static LogicalResult storeResidual(Evaluator &evaluator,
+                                   ProgramBuilder &program,
+                                   const QueryTile &tile, Value tensor) {
+  Value buffer = program.getPlan().getResidual(tensor);
   if (!buffer)
     return success();
   FailureOr<Normalizer> normalizer = evaluator.evaluateNormalizer(tensor);
@@ -216,7 +217,7 @@ static LogicalResult storeRest(Evaluator &evaluator, ProgramBuilder &program,
   auto type = cast<NamedTensorType>(tensor.getType());
   TileMath math = evaluator.getMath(type);
   storeQueryTile(program, getTileInBuffer(program, tile, tensor),
-                 normalizer->rest, type, program.import(buffer), math);
+                 normalizer->residual, type, program.import(buffer), math);
   return success();
 }
 
@@ -233,14 +234,14 @@ static LogicalResult storeTarget(Evaluator &evaluator, ProgramBuilder &program,
   if (!scales) {
     storeQueryTile(program, stored, *value, type, program.import(target.buffer),
                    math);
-    return storeRest(evaluator, program, tile, target.tensor);
+    return storeResidual(evaluator, program, tile, target.tensor);
   }
-  Halves halves = packHalves(math, math.toMatrix(*value));
-  storeQueryTile(program, stored, {halves.elements, TileAxes::Matrix}, type,
+  ScaledF16 scaled = packScaledF16(math, math.toMatrix(*value));
+  storeQueryTile(program, stored, {scaled.elements, TileAxes::Matrix}, type,
                  program.import(target.buffer), math);
   NamedTensorType rows = getScaleType(type);
   TileMath rowMath = evaluator.getMath(rows);
-  storeQueryTile(program, stored, {halves.scale, TileAxes::Row}, rows,
+  storeQueryTile(program, stored, {scaled.scale, TileAxes::Row}, rows,
                  program.import(scales), rowMath);
   return success();
 }
@@ -303,8 +304,8 @@ LogicalResult nsacc::materializeLse(PlanBuilder &plan, const QueryShape &shape,
     return failure();
   auto type = cast<NamedTensorType>(lse.getType());
   TileMath math = evaluator.getMath(type);
-  plan.addRest(lse);
-  if (failed(storeRest(evaluator, program, tile, lse)))
+  plan.addResidual(lse);
+  if (failed(storeResidual(evaluator, program, tile, lse)))
     return failure();
   Value buffer = plan.allocate(lse);
   storeQueryTile(program, tile, *rows, type, program.import(buffer), math);

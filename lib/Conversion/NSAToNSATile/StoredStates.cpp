@@ -1,8 +1,8 @@
 //===- StoredStates.cpp - States of rows in memory ------------------------===//
 
 #include "StoredStates.h"
-#include "Halves.h"
 #include "NSA/Analysis/Rounding.h"
+#include "ScaledF16.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -45,8 +45,9 @@ RowState StoredStates::loadEntry(Value entry) {
     if (cast<RankedTensorType>(part.getType()).getRank() == 2) {
       axes = TileAxes::Matrix;
       if (isRoundedToBF16(fold.getOp())) {
-        part = unpackHalves(math, {part, axes}, {rest.front(), TileAxes::Row})
-                   .value;
+        part =
+            unpackScaledF16(math, {part, axes}, {rest.front(), TileAxes::Row})
+                .value;
         rest = rest.drop_front();
       }
     }
@@ -95,8 +96,8 @@ RowState nsacc::packState(ProgramBuilder &program, const QueryTile &tile,
     }
     TileMath math(program.getBuilder(), program.getLoc(), tile.getRows(),
                   fold.getChannels());
-    Halves halves = packHalves(math, part);
-    packed.append({halves.elements, halves.scale});
+    ScaledF16 scaled = packScaledF16(math, part);
+    packed.append({scaled.elements, scaled.scale});
   }
   return packed;
 }

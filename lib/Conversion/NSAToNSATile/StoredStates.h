@@ -39,7 +39,7 @@ private:
 };
 
 /// Brings the state of a block's rows to its form in memory: sums of bf16
-/// values are halves, with a scale for each row behind them.
+/// values are kept in f16, with a scale for each row behind them.
 RowState packState(ProgramBuilder &program, const QueryTile &tile,
                    AttendFold &fold, mlir::ValueRange state);
 

@@ -1,7 +1,7 @@
 //===- TileSource.cpp - Tiles of tensors in one program -------------------===//
 
 #include "TileSource.h"
-#include "Halves.h"
+#include "ScaledF16.h"
 #include "TileOpInterface.h"
 
 using namespace mlir;
@@ -31,7 +31,7 @@ FailureOr<Tile> TileSource::compute(Value tensor, const DimSet &dims) {
     DimSet rowDims = dims;
     rowDims.reset(dims.find_last()); // channels
     TileMath math = getMath(type, dims);
-    return unpackHalves(
+    return unpackScaledF16(
         math, loaded,
         load(tensor, program.import(scale), getScaleType(type), rowDims));
   }

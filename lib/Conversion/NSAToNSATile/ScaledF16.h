@@ -1,7 +1,8 @@
-//===- Halves.h - Values of bf16 results as halves --------------*- C++ -*-===//
+//===- ScaledF16.h - Results in f16 with a scale a row -----------*- C++
+//-*-===//
 
-#ifndef NSACC_LIB_CONVERSION_NSATONSATILE_HALVES_H
-#define NSACC_LIB_CONVERSION_NSATONSATILE_HALVES_H
+#ifndef NSACC_LIB_CONVERSION_NSATONSATILE_SCALEDF16_H
+#define NSACC_LIB_CONVERSION_NSATONSATILE_SCALEDF16_H
 
 #include "ScalarTiler.h"
 
@@ -12,7 +13,7 @@ namespace nsacc {
 /// so that a row's greatest element is 2^14. Elements have 11 bits, 3 more than
 /// the result has, unless they are below 2^-28 of the greatest. A result in f16
 /// would leave no bit to spare.
-struct Halves {
+struct ScaledF16 {
   mlir::Value elements; ///< f16, rows and columns
   mlir::Value scale;    ///< f32, one for each row
 };
@@ -20,9 +21,9 @@ struct Halves {
 /// Type of the scales as a tensor: a number for each row.
 nsa::NamedTensorType getScaleType(nsa::NamedTensorType output);
 /// Elements that aren't finite stay so, and don't change their row's scale.
-Halves packHalves(TileMath &math, mlir::Value rows);
-Tile unpackHalves(TileMath &math, Tile elements, Tile scale);
+ScaledF16 packScaledF16(TileMath &math, mlir::Value rows);
+Tile unpackScaledF16(TileMath &math, Tile elements, Tile scale);
 
 } // namespace nsacc
 
-#endif // NSACC_LIB_CONVERSION_NSATONSATILE_HALVES_H
+#endif // NSACC_LIB_CONVERSION_NSATONSATILE_SCALEDF16_H

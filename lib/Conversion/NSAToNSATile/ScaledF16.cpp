@@ -1,6 +1,7 @@
-//===- Halves.cpp - Values of bf16 results as halves ----------------------===//
+//===- ScaledF16.cpp - Results in f16 with a scale a row ------------------===//
+//----------------------===//
 
-#include "Halves.h"
+#include "ScaledF16.h"
 #include "NSATile/IR/NSATileHints.h"
 #include "NSATile/IR/NSATileOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -21,7 +22,7 @@ static Tile makeReal(TileMath &math, double value) {
   return {math.constant(TileAxes::Scalar, value), TileAxes::Scalar};
 }
 
-Halves nsacc::packHalves(TileMath &math, Value rows) {
+ScaledF16 nsacc::packScaledF16(TileMath &math, Value rows) {
   OpBuilder &builder = math.getBuilder();
   Location loc = math.getLoc();
   Tile size = {math::AbsFOp::create(builder, loc, rows), TileAxes::Matrix};
@@ -46,7 +47,7 @@ Halves nsacc::packHalves(TileMath &math, Value rows) {
           scale.value};
 }
 
-Tile nsacc::unpackHalves(TileMath &math, Tile elements, Tile scale) {
+Tile nsacc::unpackScaledF16(TileMath &math, Tile elements, Tile scale) {
   return math.apply<arith::MulFOp>(
       math.convert<arith::ExtFOp>(elements, math.getBuilder().getF32Type()),
       scale);
