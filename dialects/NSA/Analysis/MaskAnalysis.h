@@ -69,9 +69,9 @@ std::optional<int64_t> getMagnitude(mlir::AffineExpr expr, unsigned sizeBits);
 mlir::AffineExpr boundOverRows(mlir::AffineExpr expr, mlir::AffineExpr first,
                                mlir::AffineExpr last, bool greatest);
 
-/// The queries that may see a key: the positions `max(lower) <= i < min(upper)`.
-/// Expressions are over the first key (d0), the last key (d1) and the symbols of
-/// the mask.
+/// The queries that may see a key: the positions `max(lower) <= i <
+/// min(upper)`. Expressions are over the first key (d0), the last key (d1) and
+/// the symbols of the mask.
 struct QueryInterval {
   llvm::SmallVector<mlir::AffineExpr, 2> lower, upper;
   /// Whether no bound is left out because it can't be solved for i, there are

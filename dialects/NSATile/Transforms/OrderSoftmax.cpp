@@ -25,9 +25,6 @@ static constexpr PassRemarks kOrderRemarks = {"nsatile-order-softmax",
 /// faster (D 128, H200). Three are up to 3 % slower.
 static SoftmaxOrder chooseOrder(SoftmaxUpdateOp op) {
   constexpr int64_t twoGroups = 8, manyKeys = 128;
-  ScheduleAttr schedule = op->getParentOfType<ProgramOp>().getScheduleAttr();
-  if (schedule && schedule.getSoftmax() != SoftmaxOrder::Auto)
-    return schedule.getSoftmax();
   RankedTensorType scores = op.getScores().getType();
   auto layout = dyn_cast_or_null<MmaLayoutAttr>(scores.getEncoding());
   if (!layout || !op->hasAttr(kAssumesFiniteAttrName))
@@ -45,10 +42,17 @@ namespace {
 struct OrderSoftmax
     : nsacc::nsatile::impl::NSATileOrderSoftmaxBase<OrderSoftmax> {
   void runOnOperation() override {
-    getOperation()->walk([](SoftmaxUpdateOp op) {
-      StringRef order = stringifySoftmaxOrder(chooseOrder(op));
+    ScheduleAttr schedule = getOperation().getScheduleAttr();
+    SoftmaxOrder given = schedule ? schedule.getSoftmax() : SoftmaxOrder::Auto;
+    getOperation()->walk([&](SoftmaxUpdateOp op) {
+      bool isOpen = given == SoftmaxOrder::Auto;
+      StringRef order = stringifySoftmaxOrder(isOpen ? chooseOrder(op) : given);
       op->setAttr(kOrderAttrName, StringAttr::get(op->getContext(), order));
-      kOrderRemarks.passed(op, "a step's order: " + order);
+      if (isOpen && !op->hasAttr(kAssumesFiniteAttrName))
+        kOrderRemarks.missed(op, "a step's order: rows, which need the fewest "
+                                 "registers: its sums may not be finite");
+      else
+        kOrderRemarks.passed(op, "a step's order: " + order);
     });
   }
 };

@@ -29,9 +29,8 @@ static bool isProduct(Value tile) {
 
 SoftmaxUpdate::SoftmaxUpdate(Kernel &kernel, SoftmaxUpdateOp op)
     : b(kernel.b), threads(kernel.threads), program(kernel.program), op(op),
-      order(getOrder(op)),
-      math(b, op->hasAttr(kAssumesFiniteAttrName),
-           isProduct(op.getScores()) && !op.getRows()),
+      order(getOrder(op)), math(b, op->hasAttr(kAssumesFiniteAttrName),
+                                isProduct(op.getScores()) && !op.getRows()),
       matrix(program.getLayout(getTile(op.getScores()))),
       rows(groupByRow(matrix, program.getLayout(getTile(op.getMax())))),
       scale(program.lookup(op.getScale())), least(b.f32(-kInfinity)),
