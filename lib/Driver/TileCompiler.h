@@ -167,7 +167,8 @@ public:
                 std::optional<gpu::Device> device) const;
 
 private:
-  /// A schedule for some calls; empty if it is the compiler's choice.
+  /// A schedule found for calls of some sizes; `schedule` is empty for the
+  /// compiler's choice.
   struct Found {
     std::string schedule;
     bool isModelled = false;
@@ -234,8 +235,8 @@ private:
     return queries[kernel] ? queries[kernel]->find(sizes, batchRows)
                            : Queries::Any;
   }
-  /// Names of ops whose programs have no room; none if compiling failed for
-  /// another reason.
+  /// Names of ops whose programs have no room; null if compilation succeeded,
+  /// or failed for another reason.
   using NoRoom = std::optional<std::vector<std::string>>;
 
   llvm::Error lowerToTiles(mlir::ModuleOp module, const Specialization &code,

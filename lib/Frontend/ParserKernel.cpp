@@ -231,8 +231,8 @@ static bool startsKernel(StringRef line) {
 }
 
 void Parser::skipToKernel() {
-  // A file that isn't a program has other strings and comments, so it isn't
-  // lexed.
+  // A file that isn't a program may have strings and comments of another
+  // language. It is searched line by line, and not lexed.
   StringRef text = source.getText();
   size_t from = token.range.begin;
   while (from < text.size()) {

@@ -142,7 +142,7 @@ public:
       : options(options), launch(std::move(launch)),
         flushMemory(options.flush_bytes), stream(createStream()) {}
   ~Measurement() {
-    // If something failed, earlier launches still use the tensors.
+    // After a failure, earlier launches may still be using the tensors.
     Driver::get().streamSynchronize(stream.get());
   }
   Measurement(const Measurement &) = delete;

@@ -152,8 +152,8 @@ const Program &Chooser::getProgram(TopKOp op) const {
 /// in front of them, or the reason that none of them is carried.
 SharedWindows Chooser::findSharedWindows(TopKOp op, int64_t group,
                                          bool usesThreshold) const {
-  // Each carried window takes further code. A loop over many entries of a block
-  // checks which entries exist, but can't where some are carried.
+  // Each carried window adds code. Loops over many entries of a block check
+  // which of them exist, which carried windows don't allow.
   constexpr int64_t most = 8, manyEntries = 1024;
   if (usesThreshold)
     return {0, "parts of the blocks are in any order"};

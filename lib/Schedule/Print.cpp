@@ -60,7 +60,7 @@ static std::string describePlace(Operation *op) {
 }
 
 /// Prints "slc (attend at nsa.nsa:7:9): order=union, …" and "slc.merge:
-/// tokens=1", each followed by the reason of each field on a line.
+/// tokens=1", each followed by the reasons of its fields, one a line.
 static void printOp(const OpChoice &choice, llvm::raw_ostream &os) {
   for (ProgramRole role : kProgramRoles) {
     std::vector<std::string> values, reasons;

@@ -160,8 +160,8 @@ bool nsacc::isShort(Region &region) {
       region.getParentOfType<nsa::KernelOp>()->getAttrOfType<DictionaryAttr>(
           nsa::kSizesAttrName);
   int64_t count = 0;
-  // Ops that depend on neither rows nor keys, and those among them that are
-  // numbers in a compiled kernel.
+  // Ops that depend on neither rows nor keys, and those of them whose values
+  // are known when a kernel is compiled.
   llvm::SmallPtrSet<Operation *, 8> uniform, constant;
   auto isIn = [](const llvm::SmallPtrSet<Operation *, 8> &ops) {
     return [&ops](Value value) {

@@ -74,7 +74,8 @@ static bool hasInvertedStates(const OpChoice &op) {
              nsatile::LoopOrder::KeyMajor;
 }
 
-/// Reason that an op ignores a field that it has; empty where it uses it.
+/// The reason that a setting changes nothing for an op; empty if it changes
+/// something.
 static std::string explainUnread(const OpChoice &op, const KernelChoice &choice,
                                  const Setting &setting, const Goal &goal) {
   const ProgramCut &cut = choice.cut;

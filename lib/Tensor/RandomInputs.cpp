@@ -134,7 +134,8 @@ static void agree(const RandomStream &random, uint64_t counter,
       kept.push_back(block);
   size_t taken = llvm::count_if(row, [](int64_t block) { return block >= 0; });
   for (size_t i = 0; i < taken && kept.size() < taken; ++i) {
-    // Replaces blocks in an order that is unrelated to their positions.
+    // Adds blocks of the list itself, in an order that is unrelated to their
+    // positions.
     int64_t block = row[(i * 7919 + counter) % taken];
     if (!llvm::is_contained(kept, block))
       kept.push_back(block);

@@ -11,7 +11,7 @@ using namespace nsacc::tuning;
 /// Greatest time of another schedule, relative to the compiler's choice, for
 /// which the model takes it: the rules of the compiler's choice were measured.
 static constexpr double kLeastGain = 0.92;
-/// Number of a grid's candidates that are compiled to see whether they fit.
+/// Most candidates of a grid that are compiled to see whether they fit.
 static constexpr size_t kMostTried = 8;
 
 /// The first candidate whose tiles have room and don't spill; the model may

@@ -67,7 +67,7 @@ public:
     return sizes;
   }
   size_t getCount() const { return tensors.size(); }
-  /// Bytes of a buffer's memory behind an address.
+  /// Bytes from an address to the end of its buffer.
   uint64_t getRoom(uint64_t address) const {
     uint64_t index = address >> 46;
     if (index == 0 || index > rooms.size() || address % (1ull << 46) != 0)

@@ -13,7 +13,7 @@ class App;
 
 namespace nsacc {
 
-/// A subcommand's view of the process, and its exit status.
+/// A subcommand's command line and exit status.
 struct Invocation {
   std::vector<std::string> commandLine;
   ExitCode status = ExitCode::Success;

@@ -26,7 +26,7 @@ struct Inputs {
 llvm::Expected<Inputs> makeInputs(Signature signature,
                                   const InputOptions &options);
 
-/// Parses input=low..high; all are integers.
+/// Parses settings input=low..high with integer bounds.
 llvm::Expected<std::map<std::string, std::pair<int64_t, int64_t>>>
 readIntegerRanges(const Settings &ranges, const Signature &signature);
 

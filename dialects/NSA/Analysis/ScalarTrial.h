@@ -16,10 +16,9 @@ class ScalarTrial {
 public:
   explicit ScalarTrial(mlir::Region &region);
 
-  /// The yielded value if `arguments` have these values; null if it isn't
-  /// certain, or if the code is too long for a trial. A null argument may be
-  /// anything, and so may a table's element and, unless given, the size of a
-  /// dimension.
+  /// The value that the code yields for `arguments`; null if it isn't certain,
+  /// or if the code is too long for a trial. A null argument is unknown, and so
+  /// are elements of tables and sizes of dimensions that aren't given.
   mlir::Attribute evaluate(llvm::ArrayRef<mlir::Attribute> arguments,
                            std::optional<int64_t> size = std::nullopt);
   /// Evaluates with arguments that may be anything.

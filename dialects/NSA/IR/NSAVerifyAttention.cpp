@@ -16,7 +16,8 @@ static LogicalResult verifyFeatures(Operation *op, StringRef what,
          << what << " to have at least 1 feature, found " << size.getInt();
 }
 
-/// Query heads are a multiple of key heads; names are checked at run time.
+/// Checks that the query's heads are a multiple of the key's. Named sizes are
+/// checked when a call binds them (lib/Tensor/Signature.cpp).
 static LogicalResult verifyHeads(Operation *op, const SequenceDims &query,
                                  const SequenceDims &key) {
   auto queryHeads = dyn_cast<IntegerAttr>(query.heads);

@@ -55,8 +55,8 @@ static Value getExp2(FloatMath &wide, FloatMath &m, Value x) {
                   power);
 }
 
-/// 2^(y · log2 |x|), its logarithm in f64, with C's rules for signs, zeros,
-/// infinities and NaN.
+/// 2^(y · log2 |x|), with the exponent computed in f64, and C's rules for
+/// signs, zeros, infinities and NaN.
 Value nsacc::nsatile::expandPow(FloatMath &m, Value x, Value y) {
   using Predicate = arith::CmpFPredicate;
   FloatMath wide = m.inF64();

@@ -57,8 +57,8 @@ private:
   void propagate(mlir::Operation *op);
   void propagateControl(mlir::Operation *op);
   void tie(llvm::ArrayRef<mlir::Value> tiles);
-  /// Layout of a tile that lacks dimensions `dims` of a tile in `layout`; null
-  /// if there is none.
+  /// Layout of a tile like `whole`, which is in `layout`, without the
+  /// dimensions `dims`; null if there is none.
   mlir::Attribute slice(mlir::RankedTensorType whole, mlir::Attribute layout,
                         llvm::ArrayRef<int64_t> dims,
                         mlir::RankedTensorType sliced) const;

@@ -12,8 +12,8 @@
 
 namespace nsacc::rt {
 
-/// A function that machine code may call, by name: its address in this process;
-/// null if there is none.
+/// The address, in this process, of the function of this name that machine code
+/// may call; null if there is none.
 void *findHostFunction(const std::string &name);
 
 /// A program's code: its arguments are in slots of 8 bytes; then comes the

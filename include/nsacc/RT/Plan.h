@@ -132,7 +132,8 @@ struct Launch {
   uint32_t threads = 0, sharedBytes = 0, cluster = 1;
   /// The package's image that has the kernel.
   uint32_t image = 0;
-  /// Waits in its own code for the end of the launch before it.
+  /// Whether the kernel's own code waits for the launch before it to end
+  /// (programmatic dependent launch).
   bool isDependent = false;
   std::vector<Argument> arguments;
   /// Further parameters of a GPU's kernel.

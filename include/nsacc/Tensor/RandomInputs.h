@@ -49,8 +49,9 @@ struct ListStyle {
   /// The dimension along which lists follow each other, and the dimension of
   /// queries.
   std::string lists = {}, queries = {};
-  /// Queries of a list. Each sees no key after its position, and the last query
-  /// is at the last key; 0: they see all keys.
+  /// Number of queries that share a list, under a causal mask: no query sees a
+  /// key after its position, and the last query is at the last key. 0: every
+  /// query sees all keys.
   int64_t causalQueries = 0;
 };
 

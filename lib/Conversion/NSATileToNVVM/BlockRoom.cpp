@@ -48,8 +48,8 @@ namespace {
 /// reports this number if registers are missing (C7602).
 struct NamedRegisters {
   static constexpr int64_t kAdded = 30;
-  /// Registers of products with sums that are carried on, and of others, which
-  /// are scores.
+  /// Most registers of a product with a carried sum, and of one without, whose
+  /// result is scores.
   int64_t sums = 0, scores = 0;
 
   static NamedRegisters get(WarpSpecializeOp specialized) {

@@ -67,8 +67,8 @@ Value WarpgroupProductEmitter::describe(const SharedMatrix &matrix,
   address = b.make<arith::ShRUIOp>(address, b.i32(4));
   int64_t leading = isKMajor ? 16 : matrix.slabBytes;
   Value low = b.make<arith::OrIOp>(address, b.i32(toUnits(leading) << 16));
-  // The address has room for all of shared memory, so that no carry leaves it.
-  // Loops add to a part that stays the same.
+  // The address field is wide enough for all of shared memory, so the sum can't
+  // carry into the next field. `place` is added last, so loops share the rest.
   if (matrix.place)
     low = b.add(low, b.make<arith::ShRUIOp>(matrix.place, b.i32(4)));
   // The stride offset, and the code of a 128-byte swizzle.

@@ -9,9 +9,9 @@
 
 namespace nsacc {
 
-/// A queue of points for blocks that take one point of the grid after the
-/// other. The producer asks for the next point and sends it while consumers
-/// have the current one.
+/// A queue of grid points for persistent blocks, which work on one point after
+/// another. The producer asks for the next point and sends it while the
+/// consumers work on the current one.
 class TileQueue {
 public:
   TileQueue(CodeBuilder &b, ThreadMap &threads, SharedMemory &shared,

@@ -3,6 +3,7 @@
 #ifndef NSACC_LIB_CONVERSION_NSATONSATILE_ATTENTION_H
 #define NSACC_LIB_CONVERSION_NSATONSATILE_ATTENTION_H
 
+#include "AttendFold.h"
 #include "KeyWalk.h"
 #include "QueryProgram.h"
 

@@ -85,7 +85,7 @@ protected:
   ProgramBuilder::Row row;
   /// First list, and end of the batch row's lists, in the tensor.
   Value firstList, end;
-  /// Numbers of the lists, and of the program's entries in each.
+  /// Indices of the program's lists, and of its entries within each list.
   Tile lists, columns;
 };
 

@@ -156,7 +156,8 @@ Value ImportanceTiles::getEnd(Value tensor) {
 // Columns
 //===----------------------------------------------------------------------===//
 
-/// Absent entries are known by their scores alone, so no tile is full.
+/// No tile is full: only its score of -inf tells that an entry is absent, so
+/// every tile has to look.
 nsatile::FoldOp nsacc::foldColumns(
     ProgramBuilder &program, Value end, int64_t columns, ValueRange inits,
     llvm::function_ref<SmallVector<Value>(Value first, ValueRange state)>

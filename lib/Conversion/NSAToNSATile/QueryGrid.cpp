@@ -150,12 +150,12 @@ SmallVector<Value> nsacc::getTileIndices(ProgramBuilder &program,
   IndexMath m = program.math();
   if (slices)
     return {m.sub(tile.batchRow, program.import(slices->firstRow)),
-            tile.numberInSlice};
+            tile.tileOfSlice};
   if (tile.dims.batch)
-    return {tile.batchRow, tile.number};
+    return {tile.batchRow, tile.tokenTile};
   Value first = getTileAt(m, tile.rowStart, tile.batchRow, tile.tokens,
                           /*spare=*/1);
-  return {m.add(first, tile.number)};
+  return {m.add(first, tile.tokenTile)};
 }
 
 //===----------------------------------------------------------------------===//

@@ -62,15 +62,12 @@ static QueryTile createTile(ProgramBuilder &program, const QueryDims &dims,
                             int64_t tokens, int64_t group,
                             const QueryPlace &place) {
   QueryTile tile;
+  static_cast<QueryPlace &>(tile) = place;
   tile.dims = dims;
   tile.tokens = tokens;
   tile.group = group;
-  tile.keyHead = place.keyHead;
-  tile.batchRow = place.batchRow;
-  tile.number = place.tokenTile;
-  tile.stateSlices = place.stateSlices;
-  tile.firstHead = place.firstHead ? place.firstHead
-                                   : program.math().mul(tile.keyHead, group);
+  if (!tile.firstHead)
+    tile.firstHead = program.math().mul(tile.keyHead, group);
   ProgramBuilder::Row row = program.getRow(dims.token, tile.batchRow);
   tile.rowStart = row.start;
   tile.numTokens = row.size;
@@ -131,7 +128,6 @@ QueryTile nsacc::createQueryTile(ProgramBuilder &program, const QueryDims &dims,
   tile.firstToken = m.mul(place.tokenTile, tokens);
   if (place.origin)
     tile.firstToken = m.add(tile.firstToken, place.origin);
-  tile.numberInSlice = place.tileOfSlice;
   if (place.tileOfSlice)
     tile.tokenOfSlice = m.mul(place.tileOfSlice, tokens);
   setRows(program, tile, countFrom(program, tile.firstToken, tokens));

@@ -27,25 +27,34 @@ struct ChannelSlice {
   int64_t count;
 };
 
+/// Place of a tile's queries.
+struct QueryPlace {
+  /// Number of the tile within its batch row.
+  mlir::Value tokenTile;
+  mlir::Value keyHead, batchRow;
+  /// First token of tile 0, which may lie before the row's first; null for 0.
+  mlir::Value origin = {};
+  /// Number of the program among programs that share a tile; null without any.
+  mlir::Value part = {};
+  /// First query head; null for the key head's first one.
+  mlir::Value firstHead = {};
+  /// Slices, if the program runs in their loop. It then works on tile
+  /// `tileOfSlice` of the slice's tokens, if these are cut.
+  const StateSlices *stateSlices = nullptr;
+  mlir::Value tileOfSlice = {};
+};
+
 /// `tokens` neighbouring or listed query tokens of one batch row, times the
 /// query heads of one key head. Row r is token r / group and head r % group of
 /// the tile.
-struct QueryTile {
+struct QueryTile : QueryPlace {
   QueryDims dims;
   int64_t tokens = 1, group = 1;
-  mlir::Value batchRow, keyHead;
-  /// First of the query heads.
-  mlir::Value firstHead;
-  /// The tile's number within its batch row.
-  mlir::Value number;
   /// Index of the first token in its batch row, and the row's length.
   mlir::Value firstToken, numTokens;
   std::optional<ListedTokens> listed;
-  /// Slices of states, if the tile is in one; else null.
-  const StateSlices *stateSlices = nullptr;
-  /// The tile's number and its first token in the slice; null where tokens
-  /// aren't cut.
-  mlir::Value numberInSlice = {}, tokenOfSlice = {};
+  /// Its first token in the slice; null where tokens aren't cut.
+  mlir::Value tokenOfSlice = {};
   /// None for all channels.
   std::optional<ChannelSlice> slice;
   /// Start of the batch row in packed tensors; 0 for dense ones.
@@ -62,21 +71,6 @@ int64_t countSlices(PlanBuilder &plan, mlir::Value tensor,
                     nsatile::ScheduleAttr schedule);
 ChannelSlice getSlice(ProgramBuilder &program, mlir::Value number,
                       nsatile::ScheduleAttr schedule);
-
-/// Place of a tile's queries.
-struct QueryPlace {
-  mlir::Value tokenTile, keyHead, batchRow;
-  /// First token of tile 0, which may lie before the row's first; null for 0.
-  mlir::Value origin = {};
-  /// Number of the program among programs that share a tile; null without any.
-  mlir::Value part = {};
-  /// First query head; null for the key head's first one.
-  mlir::Value firstHead = {};
-  /// Slices, if the program runs in their loop. It then works on tile
-  /// `tileOfSlice` of the slice's tokens, if these are cut.
-  const StateSlices *stateSlices = nullptr;
-  mlir::Value tileOfSlice = {};
-};
 
 /// All tokens of a batch row, to ask for bounds. It has no rows.
 QueryTile getBatchRowTile(ProgramBuilder &program, const QueryDims &dims,

@@ -3,7 +3,7 @@
 #ifndef NSACC_LIB_CONVERSION_NSATONSATILE_QUERYWALK_H
 #define NSACC_LIB_CONVERSION_NSATONSATILE_QUERYWALK_H
 
-#include "AttendFold.h"
+#include "PairFold.h"
 
 namespace nsacc {
 

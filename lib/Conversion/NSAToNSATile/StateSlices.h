@@ -55,9 +55,9 @@ struct StateSlices {
 StateSlices createSlices(PlanBuilder &plan, const QueryShape &shape,
                          int64_t mostBytes, llvm::ArrayRef<int64_t> tileTokens);
 
-/// Slices of at most `mostTokens` tokens of all their batch rows together,
-/// unless a slice can't be cut: it has one batch row, and as many tokens as all
-/// of `tileTokens` divide.
+/// Slices of at most `mostTokens` tokens, added up over a slice's batch rows.
+/// The smallest slice has one batch row and the least common multiple of
+/// `tileTokens`, even if that is more.
 StateSlices createResultSlices(PlanBuilder &plan, const QueryDims &dims,
                                int64_t mostTokens,
                                llvm::ArrayRef<int64_t> tileTokens);

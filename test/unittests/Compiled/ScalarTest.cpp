@@ -94,9 +94,9 @@ std::vector<Tensor> getInputs() {
           integers(getIntegers(true))};
 }
 
-/// Checks the greatest error in units in the last place; numbers below the
-/// least normal one count as that one. `absolute` is an error that is always
-/// allowed, relative to the greater of the operand and 1.
+/// Checks that errors are at most `ulps` units in the last place, or `absolute`
+/// times the greater of |x| and 1. The unit of results below the least normal
+/// number is that number's.
 void check(const std::vector<std::string> &expressions, double ulps,
            double absolute = 0) {
   SCOPED_TRACE(llvm::join(expressions, "; "));

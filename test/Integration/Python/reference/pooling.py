@@ -21,7 +21,8 @@ def pool(x: np.ndarray, length: int, stride: int | None = None, tail: str | None
     while start + length <= x.shape[1]:
         pooled.append(reduce(x[:, start:start + length], by))
         start += stride
-    # `start` begins the first incomplete window. It counts if it holds tokens of no window before.
+    # `start` begins the first incomplete window. It counts if it holds a token that no earlier
+    # window has.
     if tail == "average" and start < tokens and uncovered(tokens, start, length, stride):
         pooled.append(reduce(x[:, start:], by))
     empty = np.zeros((x.shape[0], 0, *x.shape[2:]))
