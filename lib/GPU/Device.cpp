@@ -1,6 +1,7 @@
 //===- Device.cpp - Properties of GPUs, and the code they run -------------===//
 
 #include "nsacc/GPU/Device.h"
+#include "nsacc/GPU/Codes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -56,6 +57,15 @@ static constexpr Row kRows[] = {
           .ptxFeatures = "+ptx78",
           .hasAsyncCopies = true}},
 };
+
+/// Code for several architectures that a device's description asks for. Bulk
+/// copies fill the tiles that products of single warps read.
+static constexpr Code kAskedFor[] = {{.architecture = "sm_90",
+                                      .ptxFeatures = "+ptx87",
+                                      .hasAsyncCopies = true,
+                                      .hasBulkCopies = true,
+                                      .hasDependentLaunches = true,
+                                      .parameterBytes = 32764}};
 
 namespace {
 struct Product {
@@ -152,6 +162,17 @@ static bool canRun(const Row &row, Capability capability) {
                                            : row.capability <= capability);
 }
 
+std::vector<Code> nsacc::gpu::listCodes(Capability capability) {
+  std::vector<Code> codes;
+  for (const Row &row : kRows)
+    if (canRun(row, capability))
+      codes.push_back(*row.code);
+  for (const Code &code : kAskedFor)
+    if (*parseArchitecture(code.architecture) <= capability)
+      codes.push_back(code);
+  return codes;
+}
+
 static Capability getOldest() {
   Capability oldest = kRows[0].capability;
   for (const Row &row : kRows)
@@ -178,13 +199,12 @@ std::string Device::getKey() const {
 llvm::Expected<Device> nsacc::gpu::makeDevice(std::string name,
                                               Capability capability,
                                               const Limits &limits) {
-  const Row *newest = llvm::find_if(
-      kRows, [&](const Row &row) { return canRun(row, capability); });
-  if (newest == std::end(kRows))
+  std::vector<Code> codes = listCodes(capability);
+  if (codes.empty())
     return llvm::createStringError(
         "'" + name + "' has compute capability " + toString(capability) +
         ": nsacc compiles for " + toString(getOldest()) + " and later");
-  return Device{std::move(name), capability, limits, *newest->code};
+  return Device{std::move(name), capability, limits, codes.front()};
 }
 
 //===-- Devices with a name -----------------------------------------------===//

@@ -1,6 +1,7 @@
 //===- DeviceFile.cpp - Devices as JSON -----------------------------------===//
 
 #include "nsacc/GPU/DeviceFile.h"
+#include "nsacc/GPU/Codes.h"
 #include "nsacc/Support/Files.h"
 #include "nsacc/Support/JSON.h"
 #include "llvm/ADT/STLExtras.h"
@@ -10,7 +11,8 @@
 using namespace nsacc::gpu;
 
 static constexpr llvm::StringLiteral kName = "name",
-                                     kCapability = "compute_capability";
+                                     kCapability = "compute_capability",
+                                     kCode = "code";
 
 /// The longest name; real ones have half as many characters.
 static constexpr size_t kLongestName = 128;
@@ -44,6 +46,9 @@ void nsacc::gpu::writeDevice(llvm::json::OStream &json, const Device &device) {
     json.attribute(kCapability, toString(device.capability));
     for (const LimitKey &key : kLimits)
       json.attribute(key.name, device.limits.*key.field);
+    llvm::StringRef own = listCodes(device.capability).front().architecture;
+    if (device.code.architecture != own)
+      json.attribute(kCode, device.code.architecture);
   });
 }
 
@@ -65,6 +70,7 @@ private:
   llvm::Error reject(llvm::StringRef key, const llvm::Twine &expected) const;
   llvm::Error checkKeys() const;
   llvm::Error readLimit(const LimitKey &key, Limits &limits) const;
+  llvm::Error readCode(Device &device) const;
 
   const llvm::json::Object &object;
   llvm::StringRef where;
@@ -85,7 +91,7 @@ llvm::Error Reader::reject(llvm::StringRef key,
 llvm::Error Reader::checkKeys() const {
   for (const auto &[key, value] : object) {
     llvm::StringRef name = key;
-    if (name == kName || name == kCapability ||
+    if (name == kName || name == kCapability || name == kCode ||
         llvm::is_contained(
             llvm::map_range(kLimits,
                             [](const LimitKey &known) -> llvm::StringRef {
@@ -96,7 +102,8 @@ llvm::Error Reader::checkKeys() const {
     std::string known = (kName + ", " + kCapability).str();
     for (const LimitKey &limit : kLimits)
       known += (", " + limit.name).str();
-    return fail("nothing reads key '" + name + "': expected " + known);
+    return fail("nothing reads key '" + name + "': expected " + known + " or " +
+                kCode);
   }
   return llvm::Error::success();
 }
@@ -108,6 +115,22 @@ llvm::Error Reader::readLimit(const LimitKey &key, Limits &limits) const {
                                 " to " + llvm::Twine(key.most));
   limits.*key.field = *number;
   return llvm::Error::success();
+}
+
+/// The kind of code is the newest one unless the text names another.
+llvm::Error Reader::readCode(Device &device) const {
+  if (!object.get(kCode))
+    return llvm::Error::success();
+  std::optional<llvm::StringRef> name = object.getString(kCode);
+  std::string known;
+  for (const Code &code : listCodes(device.capability)) {
+    if (name && *name == code.architecture) {
+      device.code = code;
+      return llvm::Error::success();
+    }
+    known += (known.empty() ? "\"" : " or \"") + code.architecture.str() + "\"";
+  }
+  return reject(kCode, "code that it can run: " + known);
 }
 
 llvm::Expected<Device> Reader::read() const {
@@ -134,6 +157,8 @@ llvm::Expected<Device> Reader::read() const {
   auto device = makeDevice(name->str(), *capability, limits);
   if (!device)
     return fail(llvm::toString(device.takeError()));
+  if (llvm::Error error = readCode(*device))
+    return std::move(error);
   return device;
 }
 

@@ -15,6 +15,7 @@ CHECKS = (
     "verifier_messages",
     "spec_rules",
     "reader_list",
+    "recipes",
     "remarks",
     "rejections",
     "formatting",

@@ -12,7 +12,8 @@ class OStream;
 namespace nsacc::gpu {
 
 /// Writes JSON that parseDevice reads: an object with `name`,
-/// `compute_capability` and a key for each of the limits. The code isn't in it.
+/// `compute_capability` and a key for each of the limits. `code` is in it if it
+/// isn't the device's newest.
 void writeDevice(llvm::json::OStream &json, const Device &device);
 
 /// Reads a device from JSON. `where` names the text in errors, "'h200.json'".

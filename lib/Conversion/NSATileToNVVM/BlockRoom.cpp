@@ -134,7 +134,7 @@ static LogicalResult checkRegisters(ProgramOp program,
 }
 
 LogicalResult nsacc::checkRoom(ProgramOp program, int64_t threads,
-                               int64_t registers) {
+                               int64_t registers, bool movesRegisters) {
   constexpr int64_t mostThreads = 1024;
   auto found = program.getBody().front().getOps<WarpSpecializeOp>();
   if (threads > mostThreads) {
@@ -145,6 +145,8 @@ LogicalResult nsacc::checkRoom(ProgramOp program, int64_t threads,
            << " beside " << loading << " that load tiles: at most warps="
            << mostThreads / kWarpSize - loading << " fits";
   }
-  return found.empty() ? success()
-                       : checkRegisters(program, *found.begin(), registers);
+  // Products of single warps spill what has no room, and nothing moves.
+  return found.empty() || !movesRegisters
+             ? success()
+             : checkRegisters(program, *found.begin(), registers);
 }

@@ -9,9 +9,10 @@ namespace nsacc {
 
 /// Reports an error in the schedule's words if a block with this number of
 /// threads is too large for a multiprocessor that has `registers`: by its
-/// warps, or by the registers that its products name at a time.
+/// warps, or by the registers that its products name at a time. Warps that load
+/// need registers to hand on if the target can.
 mlir::LogicalResult checkRoom(nsatile::ProgramOp program, int64_t threads,
-                              int64_t registers);
+                              int64_t registers, bool movesRegisters);
 
 } // namespace nsacc
 

@@ -122,9 +122,10 @@ LogicalResult WarpSpecializeEmitter::emitWarpSpecialize(WarpSpecializeOp op) {
   auto branch = scf::IfOp::create(b, TypeRange(), computes,
                                   /*addThenBlock=*/true, /*addElseBlock=*/true);
   RoleRegisters counts = RoleRegisters::get(op, facts.numRegisters);
+  bool moves = facts.movesRegisters && counts.areMoved();
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(branch.thenBlock());
-  if (counts.areMoved())
+  if (moves)
     nvvm::setRegisters(b, counts.consumer, /*increase=*/true);
   threads.enter({thread, warps * kWarpSize, namedBarriers::kConsumers, false});
   threads.setWarp(warp);
@@ -133,7 +134,7 @@ LogicalResult WarpSpecializeEmitter::emitWarpSpecialize(WarpSpecializeOp op) {
   scf::YieldOp::create(b);
 
   b.setInsertionPointToEnd(branch.elseBlock());
-  if (counts.areMoved())
+  if (moves)
     nvvm::setRegisters(b, counts.producer, /*increase=*/false);
   threads.enter({thread, kWarpSize, namedBarriers::kProducer, false});
   if (failed(emitProducer(op, thread, warp)))

@@ -19,8 +19,11 @@ struct KernelFacts {
   /// Number of registers of a multiprocessor, which warp-specialized programs
   /// divide up.
   int64_t numRegisters = 0;
+  /// Whether warps can hand registers to others.
+  bool movesRegisters = true;
 
-  static KernelFacts get(nsatile::ProgramOp program, int64_t numRegisters);
+  static KernelFacts get(nsatile::ProgramOp program, int64_t numRegisters,
+                         bool movesRegisters);
 };
 
 /// Parameters that aren't arguments of the program; null if there are none.
@@ -34,10 +37,10 @@ struct HostParameters {
 struct Kernel {
   /// Code goes to the end of `entry`.
   Kernel(mlir::Block *entry, nsatile::ProgramOp program, int64_t sharedLimit,
-         int64_t numRegisters)
+         int64_t numRegisters, bool movesRegisters)
       : b(program.getLoc(), entry, entry->end()),
-        facts(KernelFacts::get(program, numRegisters)), shared(b, sharedLimit) {
-  }
+        facts(KernelFacts::get(program, numRegisters, movesRegisters)),
+        shared(b, sharedLimit) {}
   Kernel(const Kernel &) = delete;
 
   CodeBuilder b;

@@ -7,9 +7,11 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
 
-KernelFacts KernelFacts::get(ProgramOp program, int64_t numRegisters) {
+KernelFacts KernelFacts::get(ProgramOp program, int64_t numRegisters,
+                             bool movesRegisters) {
   KernelFacts facts;
   facts.numRegisters = numRegisters;
+  facts.movesRegisters = movesRegisters;
   facts.multipliesIn16Bits = program->hasAttr(kOfRoundedAttrName);
   bool multipliesIn32Bits = false;
   program.walk([&](Operation *op) {

@@ -82,7 +82,7 @@ struct ConvertNSATileToNVVM
     if (failed(threads))
       return failure();
     program.walk([&](WarpSpecializeOp) { *threads += kProducerThreads; });
-    if (failed(checkRoom(program, *threads, registers)))
+    if (failed(checkRoom(program, *threads, registers, movesRegisters)))
       return failure();
     OpBuilder builder(program);
     KernelParameters parameters(program);
@@ -105,7 +105,7 @@ struct ConvertNSATileToNVVM
     parameters.setAttributes(function);
     Block *entry = function.addEntryBlock(builder);
     int64_t mostShared = getSharedBytesOfBlock(program, sharedBytes);
-    Kernel kernel(entry, program, mostShared, registers);
+    Kernel kernel(entry, program, mostShared, registers, movesRegisters);
     parameters.map(kernel, entry->getArguments());
     kernel.threads.enter({nvvm::getThread(kernel.b), *threads});
     if (dependentLaunches && parameters.raises)

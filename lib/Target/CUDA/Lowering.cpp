@@ -16,6 +16,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "nsacc/Conversion/NSATileToNVVM/NSATileToNVVM.h"
+#include "nsacc/GPU/Codes.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -29,10 +30,26 @@ void cuda::registerLowering(DialectRegistry &registry) {
   registerConvertToLLVMDependentDialectLoading(registry);
 }
 
+/// Adds the passes that load tiles ahead, each by the feature that it uses.
+static void addLoads(OpPassManager &passes, const gpu::Device &device) {
+  const gpu::Code &code = device.code;
+  if (code.hasBulkCopies)
+    passes.addPass(nsatile::createNSATileSpecializeWarps());
+  if (code.hasWarpgroupProducts) {
+    passes.addPass(nsatile::createNSATileNarrowKeyLoops());
+    passes.addPass(nsatile::createNSATilePrefetchEntries());
+    passes.addPass(nsatile::createNSATileSchedulePipeline());
+    passes.addPass(nsatile::createNSATileExpandPipeline());
+  } else if (code.hasAsyncCopies) {
+    // Programs without warps that load.
+    passes.addNestedPass<nsatile::ProgramOp>(
+        nsatile::createNSATilePipelineLoads(
+            {device.limits.sharedBytesOfBlock}));
+  }
+}
+
 void cuda::buildTilePipeline(OpPassManager &passes, const gpu::Device &device) {
   const gpu::Limits &limits = device.limits;
-  bool isSpecialized =
-      device.code.hasBulkCopies && device.code.hasWarpgroupProducts;
   passes.addPass(nsatile::createNSATileLowerDomains());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
@@ -47,20 +64,11 @@ void cuda::buildTilePipeline(OpPassManager &passes, const gpu::Device &device) {
   passes.addNestedPass<nsatile::ProgramOp>(
       nsatile::createNSATileAssignLayouts());
   passes.addPass(createCSEPass());
-  if (isSpecialized) {
-    passes.addPass(nsatile::createNSATileSpecializeWarps());
-    passes.addPass(nsatile::createNSATileNarrowKeyLoops());
-    passes.addPass(nsatile::createNSATilePrefetchEntries());
-    passes.addPass(nsatile::createNSATileSchedulePipeline());
-    passes.addPass(nsatile::createNSATileExpandPipeline());
-  } else {
-    passes.addNestedPass<nsatile::ProgramOp>(
-        nsatile::createNSATilePipelineLoads({limits.sharedBytesOfBlock}));
-  }
+  addLoads(passes, device);
   passes.addPass(nsatile::createNSATileLowerFolds());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
-  if (isSpecialized) {
+  if (device.code.hasWarpgroupProducts) {
     passes.addPass(nsatile::createNSATileOperandsInRegisters(
         {limits.registersOfMultiprocessor}));
     passes.addPass(
@@ -77,7 +85,7 @@ void cuda::buildKernelPipeline(OpPassManager &passes,
   passes.addPass(createConvertNSATileToNVVM(
       {device.limits.sharedBytesOfBlock,
        device.limits.registersOfMultiprocessor, device.code.parameterBytes,
-       device.code.hasDependentLaunches}));
+       device.code.hasDependentLaunches, gpu::canMoveRegisters(device.code)}));
   OpPassManager &kernel = passes.nest<LLVM::LLVMFuncOp>();
   kernel.addPass(createCSEPass());
   kernel.addPass(nsatile::createNSATileExpandMath());

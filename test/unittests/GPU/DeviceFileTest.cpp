@@ -1,6 +1,7 @@
 //===- DeviceFileTest.cpp - Devices as JSON -------------------------------===//
 
 #include "nsacc/GPU/DeviceFile.h"
+#include "nsacc/GPU/Codes.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 #include <gmock/gmock.h>
@@ -58,6 +59,28 @@ TEST(DeviceFileTest, ReadsWhatItWrites) {
     EXPECT_EQ(device->getKey(), named.device.getKey());
     EXPECT_EQ(device->name, named.device.name);
   }
+}
+
+TEST(DeviceFileTest, MayNameItsCode) {
+  llvm::json::Object object = makeObject();
+  object["compute_capability"] = "12.0";
+  object["code"] = "sm_90";
+  auto device = parseDevice(spell(std::move(object)), "text");
+  ASSERT_TRUE(static_cast<bool>(device)) << toString(device.takeError());
+  EXPECT_TRUE(device->code.hasBulkCopies);
+  EXPECT_FALSE(device->code.hasWarpgroupProducts);
+  EXPECT_FALSE(canMoveRegisters(device->code));
+  EXPECT_EQ(device->getMachineArchitecture(), "sm_120");
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::json::OStream json(os);
+  writeDevice(json, *device);
+  auto again = parseDevice(text, "text");
+  ASSERT_TRUE(static_cast<bool>(again)) << toString(again.takeError());
+  EXPECT_EQ(again->getKey(), device->getKey());
+  EXPECT_EQ(failWith("code", "sm_100"),
+            "'x.json': key 'code' is \"sm_100\", expected code that it can "
+            "run: \"sm_90a\" or \"sm_80\" or \"sm_90\"");
 }
 
 TEST(DeviceFileTest, NamesFileAndKeyOfWhatIsWrong) {

@@ -47,7 +47,9 @@ def ConvertNSATileToNVVM : Pass<"convert-nsatile-to-nvvm", "::mlir::ModuleOp"> {
     Option<"parameterBytes", "parameter-bytes", "int64_t", "4352",
            "bytes that a kernel's parameters may take">,
     Option<"dependentLaunches", "dependent-launches", "bool", "false",
-           "start a repair while the program before it still runs">
+           "start a repair while the program before it still runs">,
+    Option<"movesRegisters", "moves-registers", "bool", "true",
+           "let warps that load hand registers to warps that compute">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
