@@ -45,7 +45,7 @@ LogicalResult WarpSpecializeOp::verifyRegions() {
     return failure();
   return reject(getProducer(), "the producer", [](Operation *op) {
     return isa<ConsumerWaitOp, ConsumerReleaseOp, FragmentOp, DotAsyncOp,
-               DotWaitOp, StoreOp>(op);
+               DotWaitOp, StoreOp, AccumulateOp>(op);
   });
 }
 

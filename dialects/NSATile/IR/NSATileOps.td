@@ -224,6 +224,42 @@ def NSATile_StoreOp : NSATile_Op<"store", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
+def NSATile_Summand : StaticShapeTensorOf<[F32, I32, I64]>;
+
+def NSATile_AccumulateOp : NSATile_Op<"accumulate", [AttrSizedOperandSegments]> {
+  let summary = "adds a tile to a place of a buffer, to the same bits in each run";
+  let description = [{
+    Several programs of a launch may add to one place. Elements beyond the limits aren't added.
+
+    A sum of floating-point numbers depends on the order of its terms, so a tile of f32 has a turn. The op waits until the
+    counter at its place in `turns` is `turn`, adds, and then counts it up. Turn 0 writes the tile: whatever the place held before
+    doesn't matter. Counters are 0 at the start of the launch. The programs that add to a place have its turns 0, 1, 2 and so on
+    between them, once each. Programs start along x from the end down. A program waits for the
+    ones with lower turns: these have to have a greater x and the same y and z.
+
+    A sum of integers is the same in any order, so a tile of integers has no turn, and its place has to be 0 at the start of the launch. Numbers
+    that are rounded to multiples of a power of two are added this way.
+
+    ```mlir
+    nsatile.accumulate %t, %sums[%b, %i, %c0] dims [1, 2] limits [%T, %D] turn %n of %turns[%b, %tile] : memref<?x?xi32>
+        : tensor<64x64xf32>, memref<?x?x64xf32>
+    nsatile.accumulate %m, %sums[%b, %i, %c0] dims [1, 2] limits [%T, %D] : tensor<64x64xi32>, memref<?x?x64xi32>
+    ```
+  }];
+  let arguments = (ins NSATile_Summand:$tile,
+                       Arg<NSATile_Buffer, "", [MemRead, MemWrite]>:$buffer,
+                       Variadic<Index>:$offsets, Variadic<Index>:$limits,
+                       DenseI64ArrayAttr:$dims, Optional<Index>:$turn,
+                       Arg<Optional<NSATile_List>, "", [MemRead, MemWrite]>:$turns,
+                       Variadic<Index>:$place);
+  let assemblyFormat = [{
+    $tile `,` $buffer `[` $offsets `]` `dims` $dims `limits` `[` $limits `]`
+    (`turn` $turn^ `of` $turns `[` $place `]` `:` type($turns))?
+    attr-dict `:` type($tile) `,` type($buffer)
+  }];
+  let hasVerifier = 1;
+}
+
 def NSATile_GatherOp : NSATile_Op<"gather", [MemoryEffects<[MemRead]>]> {
   let summary = "one element of a buffer for each element of a tile of indices";
   let description = [{

@@ -167,6 +167,26 @@ LogicalResult StoreOp::verify() {
                  failed(verifyListed(*this, tile)));
 }
 
+LogicalResult AccumulateOp::verify() {
+  auto tile = cast<RankedTensorType>(getTile().getType());
+  if (failed(verifyAccess(*this, tile)))
+    return failure();
+  bool isOrdered = getTurn() != nullptr;
+  if (isOrdered != tile.getElementType().isF32()) {
+    InFlightDiagnostic error =
+        isOrdered ? emitOpError("expected no turn for integers: their sum is "
+                                "the same in any order")
+                  : emitOpError("expected a turn for f32: the sum depends on "
+                                "the order of its terms");
+    if (!isOrdered)
+      error.attachNote() << "integers need no turn: round to multiples of a "
+                            "power of two, and add these";
+    return error;
+  }
+  return isOrdered ? verifyIndices(*this, getTurns(), getPlace(), "turns")
+                   : success();
+}
+
 void LoadOp::build(OpBuilder &builder, OperationState &state, Type tile,
                    Value buffer, ValueRange offsets, ValueRange limits,
                    ArrayRef<int64_t> dims, DenseI64ArrayAttr steps) {

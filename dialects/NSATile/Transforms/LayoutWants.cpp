@@ -101,7 +101,7 @@ Attribute LayoutFlow::getWanted(OpOperand &operand) const {
       .Case([&](ReduceOp) {
         return own && isa<PartialLayoutAttr>(own) ? getRows() : own;
       })
-      .Case([&](StoreOp) -> Attribute {
+      .Case<StoreOp, AccumulateOp>([&](auto) -> Attribute {
         if (own && isa<PartialLayoutAttr>(own))
           return cast<PartialLayoutAttr>(own).getOf();
         return own && isShared(own) ? getBlocked(getTile(tile)) : own;

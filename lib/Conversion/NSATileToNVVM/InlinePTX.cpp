@@ -119,6 +119,14 @@ void ptx::waitBarrier(CodeBuilder &b, Value barrier, Value parity) {
            {}, {barrier, parity});
 }
 
+void ptx::waitForWord(CodeBuilder &b, Value pointer, Value value) {
+  assemble(b,
+           "{ .reg .pred waits; .reg .b32 word; again: "
+           "ld.acquire.gpu.global.b32 word, [$0]; "
+           "setp.ne.b32 waits, word, $1; @waits bra again; }",
+           {}, {pointer, value});
+}
+
 void ptx::arriveIf(CodeBuilder &b, Value barrier, Value predicate) {
   assemble(b,
            "{ .reg .pred mine; setp.ne.b32 mine, $1, 0; "

@@ -158,6 +158,19 @@ void nvvm::addTo(CodeBuilder &b, Value pointer, Value number) {
                             LLVM::AtomicOrdering::monotonic, "block");
 }
 
+void nvvm::addToGlobal(CodeBuilder &b, Value pointer, Value number) {
+  bool isFloat = isa<FloatType>(number.getType());
+  LLVM::AtomicRMWOp::create(
+      b, isFloat ? LLVM::AtomicBinOp::fadd : LLVM::AtomicBinOp::add, pointer,
+      number, LLVM::AtomicOrdering::monotonic, "device");
+}
+
+void nvvm::countUpBehindStores(CodeBuilder &b, Value pointer) {
+  LLVM::FenceOp::create(b, LLVM::AtomicOrdering::acq_rel, "device");
+  LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::add, pointer, b.i32(1),
+                            LLVM::AtomicOrdering::monotonic, "device");
+}
+
 Value nvvm::countUp(CodeBuilder &b, Value pointer, Value last) {
   return b.make<LLVM::AtomicRMWOp>(LLVM::AtomicBinOp::uinc_wrap, pointer, last,
                                    LLVM::AtomicOrdering::monotonic, "device");

@@ -68,6 +68,11 @@ void addBits(CodeBuilder &b, mlir::Value pointer, mlir::Value bits);
 /// Adds an integer to a word of shared memory; the order of lanes doesn't
 /// matter.
 void addTo(CodeBuilder &b, mlir::Value pointer, mlir::Value number);
+/// Adds a number to a word in global memory that other blocks may add to.
+void addToGlobal(CodeBuilder &b, mlir::Value pointer, mlir::Value number);
+/// Counts a word in global memory up. Blocks that see it also see what this
+/// block wrote before its threads last met.
+void countUpBehindStores(CodeBuilder &b, mlir::Value pointer);
 /// Counts a word in global memory up, from `last` to 0, and returns its old
 /// value.
 mlir::Value countUp(CodeBuilder &b, mlir::Value pointer, mlir::Value last);

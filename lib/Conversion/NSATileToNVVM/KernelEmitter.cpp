@@ -27,6 +27,7 @@ KernelFacts KernelFacts::get(ProgramOp program, int64_t numRegisters,
 
 KernelEmitter::KernelEmitter(Kernel &kernel)
     : b(kernel.b), sharedTiles(kernel.sharedTiles) {
+  addAccumulations(*this, kernel);
   addCandidates(*this, kernel);
   addControl(*this, kernel);
   addElementwise(*this, kernel);

@@ -64,6 +64,7 @@ mlir::LogicalResult reject(mlir::Operation *op);
 
 //===-- Families of emitters ----------------------------------------------===//
 
+void addAccumulations(KernelEmitter &emitter, Kernel &kernel);
 void addCandidates(KernelEmitter &emitter, Kernel &kernel);
 void addControl(KernelEmitter &emitter, Kernel &kernel);
 void addElementwise(KernelEmitter &emitter, Kernel &kernel);

@@ -9,7 +9,7 @@
 
 namespace nsacc {
 
-/// Both functions write two variants, chosen at run time: vectors if the tile
+/// All functions write two variants, chosen at run time: vectors if the tile
 /// is within its limits and aligned, else elements that are tested one by one.
 /// The caller has to synchronize.
 llvm::SmallVector<mlir::Value> loadRegisters(CodeBuilder &b, ThreadMap &threads,
@@ -17,6 +17,12 @@ llvm::SmallVector<mlir::Value> loadRegisters(CodeBuilder &b, ThreadMap &threads,
                                              nsatile::LoadOp op);
 void storeRegisters(CodeBuilder &b, ThreadMap &threads, ProgramValues &program,
                     nsatile::StoreOp op);
+/// Adds the registers' elements to memory, each at once.
+void addRegisters(CodeBuilder &b, ThreadMap &threads, ProgramValues &program,
+                  nsatile::AccumulateOp op);
+/// Writes the elements of turn 0.
+void storeRegisters(CodeBuilder &b, ThreadMap &threads, ProgramValues &program,
+                    nsatile::AccumulateOp op);
 
 } // namespace nsacc
 

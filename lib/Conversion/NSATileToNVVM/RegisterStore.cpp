@@ -60,18 +60,23 @@ namespace {
 
 class RegisterStore {
 public:
+  /// `op` is an `nsatile.store` or an `nsatile.accumulate`; `isSum` says
+  /// whether its elements are added to what is there.
+  template <typename OpTy>
   RegisterStore(CodeBuilder &b, ThreadMap &threads, ProgramValues &program,
-                StoreOp op)
+                OpTy op, const ListedRows &rows, bool isSum)
       : b(b), threads(threads), type(getTile(op.getTile())),
         layout(program.getLayout(type)),
         access(b, program, op.getBuffer(), op.getOffsets(), op.getLimits(),
-               op.getDims(), {}, type.getShape(), ListedRows(op)),
+               op.getDims(), {}, type.getShape(), rows),
         bytes(getMemoryBytes(type.getElementType())),
         groups(getGroups(layout, bytes,
                          access.isContiguous &&
                              !type.getElementType().isInteger(1))),
         values(program.getRegisters(op.getTile())),
-        isInQuads(groups.front().count == 2 && hasQuads(type, layout)) {}
+        isInQuads(!isSum && groups.front().count == 2 &&
+                  hasQuads(type, layout)),
+        isSum(isSum) {}
 
   void store();
 
@@ -93,7 +98,7 @@ private:
   int64_t bytes;
   SmallVector<RegisterGroup> groups;
   ArrayRef<Value> values;
-  bool isInQuads;
+  bool isInQuads, isSum;
 };
 
 } // namespace
@@ -129,6 +134,12 @@ void RegisterStore::storeGroup(RegisterGroup group) {
   Value pointer =
       access.getPointer(threads.getCoordinates(layout, group.first));
   b.when(threads.getOwned(layout, group.first), [&] {
+    if (isSum) {
+      for (int64_t i = 0; i < group.count; ++i)
+        nvvm::addToGlobal(b, b.advance(pointer, i * bytes),
+                          values[group.first + i]);
+      return;
+    }
     if (group.count == 1)
       return b.store(values[group.first], pointer, bytes);
     b.store(b.join(values.slice(group.first, group.count)), pointer,
@@ -152,7 +163,12 @@ void RegisterStore::storeElements() {
     Value pointer = access.getPointer(coordinates);
     b.when(
         b.both(threads.getOwned(layout, index), access.getInside(coordinates)),
-        [&] { b.store(values[index], pointer, bytes); });
+        [&] {
+          if (isSum)
+            nvvm::addToGlobal(b, pointer, values[index]);
+          else
+            b.store(values[index], pointer, bytes);
+        });
   }
 }
 
@@ -175,5 +191,16 @@ void RegisterStore::store() {
 
 void nsacc::storeRegisters(CodeBuilder &b, ThreadMap &threads,
                            ProgramValues &program, StoreOp op) {
-  RegisterStore(b, threads, program, op).store();
+  RegisterStore(b, threads, program, op, ListedRows(op), /*isSum=*/false)
+      .store();
+}
+
+void nsacc::addRegisters(CodeBuilder &b, ThreadMap &threads,
+                         ProgramValues &program, AccumulateOp op) {
+  RegisterStore(b, threads, program, op, ListedRows(), /*isSum=*/true).store();
+}
+
+void nsacc::storeRegisters(CodeBuilder &b, ThreadMap &threads,
+                           ProgramValues &program, AccumulateOp op) {
+  RegisterStore(b, threads, program, op, ListedRows(), /*isSum=*/false).store();
 }

@@ -107,16 +107,17 @@ public:
     forEachElement(body);
   }
 
-  /// The buffer to access in the body of forEachInside.
-  Value getBuffer() const { return buffer; }
-
-private:
+  /// Visits the elements one by one.
   void forEachElement(Body body) {
     emitter.forEachPoint(lower, upper, [&](ValueRange point) {
       body(point, toBuffer(point), 1);
     });
   }
 
+  /// The buffer to access in the body of forEachInside.
+  Value getBuffer() const { return buffer; }
+
+private:
   void forEachVector(Body body) {
     Value strided = buffer;
     buffer = castToUnitStride();
@@ -298,4 +299,70 @@ LogicalResult TileEmitter::emitStore(StoreOp op) {
                 access.getBuffer(), target);
   });
   return success();
+}
+
+/// Adds to a word that other threads may add to, and returns what it was. Reads
+/// and writes of other threads in front of their additions have happened.
+static Value addAtomically(OpBuilder &builder, Location loc, Value summand,
+                           Value buffer, ValueRange indices) {
+  return memref::AtomicRMWOp::create(builder, loc, arith::AtomicRMWKind::addi,
+                                     summand, buffer, indices);
+}
+
+/// Waits until a counter is `turn`.
+static void waitForTurn(OpBuilder &builder, Location loc, Value turn,
+                        Value turns, ValueRange place) {
+  scf::WhileOp::create(
+      builder, loc, TypeRange(), ValueRange(),
+      [&](OpBuilder &nested, Location loc, ValueRange) {
+        Value none =
+            arith::ConstantOp::create(nested, loc, nested.getI32IntegerAttr(0));
+        Value now = addAtomically(nested, loc, none, turns, place);
+        Value waits = arith::CmpIOp::create(
+            nested, loc, arith::CmpIPredicate::ne, now, turn);
+        scf::ConditionOp::create(nested, loc, waits, ValueRange());
+      },
+      [&](OpBuilder &nested, Location loc, ValueRange) {
+        scf::YieldOp::create(nested, loc);
+      });
+}
+
+void TileEmitter::emitAccumulate(AccumulateOp op) {
+  auto type = cast<RankedTensorType>(op.getTile().getType());
+  SmallVector<int64_t> steps(type.getRank(), 1);
+  TileAccess access(*this, lookup(op.getBuffer()), op.getOffsets(),
+                    op.getLimits(), op.getDims(), steps, type.getShape(),
+                    /*list=*/Value(), /*place=*/ValueRange(), /*divisor=*/1);
+  if (!op.getTurn()) {
+    // Other threads may add at the same time.
+    access.forEachElement(
+        [&](ValueRange point, ValueRange target, int64_t width) {
+          addAtomically(builder, loc,
+                        VectorReader(*this, point, width).read(op.getTile()),
+                        access.getBuffer(), target);
+        });
+    return;
+  }
+  Value turns = lookup(op.getTurns());
+  SmallVector<Value> place;
+  for (Value index : op.getPlace())
+    place.push_back(lookup(index));
+  Value turn = arith::IndexCastOp::create(builder, loc, builder.getI32Type(),
+                                          lookup(op.getTurn()));
+  Value none =
+      arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(0));
+  waitForTurn(builder, loc, turn, turns, place);
+  Value isFirst =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, turn, none);
+  access.forEachInside([&](ValueRange point, ValueRange target, int64_t width) {
+    Value summand = VectorReader(*this, point, width).read(op.getTile());
+    Value sum = arith::AddFOp::create(
+        builder, loc, loadVector(access.getBuffer(), target, width), summand);
+    storeVector(arith::SelectOp::create(builder, loc, isFirst, summand, sum),
+                access.getBuffer(), target);
+  });
+  addAtomically(
+      builder, loc,
+      arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(1)),
+      turns, place);
 }

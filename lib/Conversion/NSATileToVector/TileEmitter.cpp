@@ -63,6 +63,8 @@ LogicalResult TileEmitter::emit(Operation *op) {
           .Case([&](scf::IfOp ifOp) { return emitIf(ifOp); })
           .Case([&](LoadOp load) { return emitLoad(load); })
           .Case([&](StoreOp store) { return emitStore(store); })
+          .Case(
+              [&](AccumulateOp sum) { return emitAccumulate(sum), success(); })
           .Case([&](DotOp dot) { return emitDot(dot), success(); })
           .Case([&](ReduceOp reduce) { return emitReduce(reduce), success(); })
           .Case([&](ExchangeOp exchange) {

@@ -104,6 +104,7 @@ private:
   // EmitMemory.cpp
   mlir::LogicalResult emitLoad(nsatile::LoadOp op);
   mlir::LogicalResult emitStore(nsatile::StoreOp op);
+  void emitAccumulate(nsatile::AccumulateOp op);
   mlir::LogicalResult expectBytes(mlir::Operation *op, mlir::Value buffer);
 
   // EmitDot.cpp
