@@ -1,5 +1,5 @@
 // The five products of a backward step (FlashAttention's), from tiles without layouts to instructions: keys' gradients
-// add up over tiles of queries; that of the queries leaves in each step, a part for each tile of keys.
+// add up over tiles of queries in registers; that of the queries in memory, over tiles of keys, which are programs that take turns.
 // RUN: nsacc-opt %s --nsacc-tile-opt-phase=device=sm_90a --remarks-filter=".*" 2> %t.remarks | FileCheck %s --check-prefix=HOPPER
 // RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
 // RUN: nsacc-opt %s --nsacc-tile-opt-phase=device=sm_80 | FileCheck %s --check-prefix=AMPERE
@@ -38,7 +38,7 @@
 // HOPPER:   nsatile.dot_wait %[[DV0]] allow 2
 // HOPPER:   nsatile.consumer_release %[[RG]]
 // HOPPER:   %[[DQ:.*]] = nsatile.dot_wait %[[DQ0]] allow 1
-// HOPPER:   nsatile.store %[[DQ]]
+// HOPPER:   nsatile.accumulate %[[DQ]]
 // HOPPER:   nsatile.dot_wait %[[DK0]] allow 0
 // HOPPER-NEXT: nsatile.consumer_release %[[RQ]]
 // HOPPER:   scf.yield
@@ -73,13 +73,16 @@
 
 !C = memref<?x128xbf16, strided<[128, 1], offset: ?>>
 module {
-  nsatile.program @backward(%q: !B, %k: !B, %v: !B, %g: !B, %lse: memref<?xf32>, %delta: memref<?xf32>, %dq: memref<?x?x64xf32>, %dk: memref<?x64xbf16>, %dv: memref<?x64xbf16>, %n: index, %steps: index, %scale: f32)
+  nsatile.program @backward(%q: !B, %k: !B, %v: !B, %g: !B, %lse: memref<?xf32>, %delta: memref<?xf32>, %dq: memref<?x64xf32>, %turns: memref<?xi32>, %dk: memref<?x64xbf16>, %dv: memref<?x64xbf16>, %n: index, %steps: index, %blocks: index, %scale: f32)
       attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, warps = 4>} {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
     %block = nsatile.program_id 0
     %first = arith.muli %block, %c64 : index
+    %c1 = arith.constant 1 : index
+    %last = arith.subi %blocks, %c1 : index
+    %turn = arith.subi %last, %block : index
     %kt = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16>
     %vt = nsatile.load %v[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16>
     %factor = tensor.splat %scale : tensor<64x64xf32>
@@ -103,7 +106,7 @@ module {
       %pd = arith.mulf %p, %d : tensor<64x64xf32>
       %dst = arith.truncf %pd : tensor<64x64xf32> to tensor<64x64xbf16>
       %dqt = nsatile.dot transpose %dst, %kt : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
-      nsatile.store %dqt, %dq[%block, %at, %c0] dims [1, 2] limits [%n, %c64] : tensor<64x64xf32>, memref<?x?x64xf32>
+      nsatile.accumulate %dqt, %dq[%at, %c0] dims [0, 1] limits [%n, %c64] turn %turn of %turns[%tile] : memref<?xi32> : tensor<64x64xf32>, memref<?x64xf32>
       %sumk1 = nsatile.dot %dst, %qt acc %sumk : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
       nsatile.yield %sumv1, %sumk1 : tensor<64x64xf32>, tensor<64x64xf32>
     }
@@ -123,7 +126,7 @@ module {
   // WGMMA-LABEL: llvm.func @two_warpgroups
   // WGMMA: fence.proxy
   // WGMMA: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {{.*}}, a, b, first, 1, 1, 1, 1;
-  nsatile.program @two_warpgroups(%q: !C, %k: !C, %v: !C, %g: !C, %lse: memref<?xf32>, %delta: memref<?xf32>, %dq: memref<?x128x?xf32>, %dk: memref<?x128xbf16>, %dv: memref<?x128xbf16>, %n: index, %steps: index, %scale: f32)
+  nsatile.program @two_warpgroups(%q: !C, %k: !C, %v: !C, %g: !C, %lse: memref<?xf32>, %delta: memref<?xf32>, %dq: memref<128x?xf32>, %turns: memref<?xi32>, %dk: memref<?x128xbf16>, %dv: memref<?x128xbf16>, %n: index, %steps: index, %blocks: index, %scale: f32)
       attributes {schedule = #nsatile.schedule<tokens = 128, keys = 64, warps = 8>} {
     %c0 = arith.constant 0 : index
     %ck = arith.constant 128 : index
@@ -132,6 +135,9 @@ module {
     %zeros = arith.constant dense<0.0> : tensor<128x128xf32>
     %block = nsatile.program_id 0
     %first = arith.muli %block, %ck : index
+    %c1 = arith.constant 1 : index
+    %last = arith.subi %blocks, %c1 : index
+    %turn = arith.subi %last, %block : index
     %kt = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %cd] : !C -> tensor<128x128xbf16>
     %vt = nsatile.load %v[%first, %c0] dims [0, 1] limits [%n, %cd] : !C -> tensor<128x128xbf16>
     %factor = tensor.splat %scale : tensor<128x64xf32>
@@ -155,7 +161,7 @@ module {
       %pd = arith.mulf %p, %d : tensor<128x64xf32>
       %dst = arith.truncf %pd : tensor<128x64xf32> to tensor<128x64xbf16>
       %dqt = nsatile.dot transpose %kt, %dst : (tensor<128x128xbf16>, tensor<128x64xbf16>) -> tensor<128x64xf32>
-      nsatile.store %dqt, %dq[%block, %c0, %at] dims [1, 2] limits [%cd, %n] : tensor<128x64xf32>, memref<?x128x?xf32>
+      nsatile.accumulate %dqt, %dq[%c0, %at] dims [0, 1] limits [%cd, %n] turn %turn of %turns[%tile] : memref<?xi32> : tensor<128x64xf32>, memref<128x?xf32>
       %sumk1 = nsatile.dot %dst, %qt acc %sumk : (tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
       nsatile.yield %sumv1, %sumk1 : tensor<128x128xf32>, tensor<128x128xf32>
     }
