@@ -13,13 +13,6 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
 
-/// Whether the lanes of a warp copy the tile. Vectors may begin at addresses
-/// that bulk copies can't take.
-static bool isGathered(ProducerLoadOp op) {
-  return op.isListed() ||
-         isSharedVector(op.getCircularBuffer().getType().getTile());
-}
-
 BulkCircularBuffers::BulkCircularBuffers(Kernel &kernel)
     : b(kernel.b), threads(kernel.threads), program(kernel.program),
       shared(kernel.shared), sharedTiles(kernel.sharedTiles),
@@ -31,7 +24,7 @@ void BulkCircularBuffers::create(CircularBufferOp op) {
                      SharedTile::get(type.getTile()).bytes,
                      BarrierQueue::Room::Own, type.getTile());
   for (Operation *user : op->getUsers())
-    if (auto load = dyn_cast<ProducerLoadOp>(user); load && isGathered(load))
+    if (auto load = dyn_cast<ProducerLoadOp>(user); load && !isBulkCopy(load))
       gathered.insert(op.getCircularBuffer());
 }
 
@@ -41,7 +34,7 @@ void BulkCircularBuffers::init(int64_t consumerWarps) const {
 }
 
 LogicalResult BulkCircularBuffers::producerLoad(ProducerLoadOp op) {
-  if (isGathered(op) == isGathering)
+  if (isBulkCopy(op) != isGathering)
     isGathering ? gather(op) : copy(op);
   return success();
 }

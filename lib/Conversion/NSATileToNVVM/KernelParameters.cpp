@@ -42,9 +42,9 @@ void KernelParameters::addHostParameters() {
   hasFirstZ &= !hasCounter;
   hasRaised = raises || repairs;
   // No map is needed where threads copy themselves: in programs that aren't
-  // warp-specialized, and in loads of listed rows.
+  // warp-specialized, and for listed rows and vectors.
   program.walk([&](ProducerLoadOp load) {
-    if (load->getParentOfType<WarpSpecializeOp>() && !load.isListed())
+    if (load->getParentOfType<WarpSpecializeOp>() && isBulkCopy(load))
       tensorMaps.insert(getTensorMap(load));
   });
   program.walk([&](StoreOp store) {

@@ -32,6 +32,11 @@ TensorMapAttr nsacc::getTensorMap(BlockArgument buffer, ArrayRef<int64_t> of,
                                      : builder.getDenseI64ArrayAttr(steps));
 }
 
+bool nsacc::isBulkCopy(ProducerLoadOp op) {
+  return !op.isListed() &&
+         !isSharedVector(op.getCircularBuffer().getType().getTile());
+}
+
 TensorMapAttr nsacc::getTensorMap(ProducerLoadOp op) {
   SmallVector<int64_t> sizes(
       op.getCircularBuffer().getType().getTile().getShape());

@@ -19,7 +19,10 @@ nsatile::TensorMapAttr getTensorMap(mlir::BlockArgument buffer,
                                     llvm::ArrayRef<int64_t> dims,
                                     llvm::ArrayRef<int64_t> sizes,
                                     llvm::ArrayRef<int64_t> steps = {});
-/// The map of the buffer that `nsatile.producer_load` reads.
+/// Whether a bulk copy brings the tile. If not, lanes of a warp copy it: rows
+/// that a list names, and vectors, which may begin anywhere.
+bool isBulkCopy(nsatile::ProducerLoadOp op);
+/// The map of the buffer that such an `nsatile.producer_load` reads.
 nsatile::TensorMapAttr getTensorMap(nsatile::ProducerLoadOp op);
 
 /// A store of a warpgroup's rows of a result as one box.
