@@ -1,6 +1,6 @@
 // Partial sums stay those of a lane until the rows end; a row's maximum is that of its four lanes at once.
-// RUN: nsacc-opt %s --convert-nsatile-to-nvvm | FileCheck %s
-// RUN: nsacc-opt %s --convert-nsatile-to-nvvm | FileCheck %s --check-prefix=LARGE
+// RUN: nsacc-opt %s --nsatile-order-softmax --convert-nsatile-to-nvvm | FileCheck %s
+// RUN: nsacc-opt %s --nsatile-order-softmax --convert-nsatile-to-nvvm | FileCheck %s --check-prefix=LARGE
 
 #mma = #nsatile.mma<warps = 4>
 #two = #nsatile.mma<warps = 8>
