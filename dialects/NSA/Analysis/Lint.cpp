@@ -62,25 +62,28 @@ void nsacc::nsa::emitFindings(KernelOp kernel) {
 // Places that ops keep for warnings, in their locations
 //===----------------------------------------------------------------------===//
 
-/// Marks a location that has the places of operands behind the op's own.
-static constexpr StringRef kOperands = "operands";
+// They are metadata: code that comes from the op has the op's own place.
 
 Location nsacc::nsa::addOperandPlaces(Location place,
                                       ArrayRef<Location> operands) {
-  SmallVector<Location> places = {place};
-  llvm::append_range(places, operands);
   MLIRContext *context = place.getContext();
-  return FusedLoc::get(context, places, StringAttr::get(context, kOperands));
+  SmallVector<Attribute> places(operands.begin(), operands.end());
+  return FusedLoc::get(context, {place}, ArrayAttr::get(context, places));
+}
+
+/// The metadata of a place; null if it has none.
+static ArrayAttr getNotes(Location place) {
+  auto fused = place->findInstanceOf<FusedLoc>();
+  return fused ? dyn_cast_or_null<ArrayAttr>(fused.getMetadata()) : ArrayAttr();
 }
 
 Location nsacc::nsa::getOperandPlace(Operation *op, unsigned index,
                                      Value operand) {
-  auto fused = op->getLoc()->findInstanceOf<FusedLoc>();
-  auto mark =
-      fused ? dyn_cast_or_null<StringAttr>(fused.getMetadata()) : StringAttr();
-  if (mark && mark == kOperands && index + 1 < fused.getLocations().size())
-    return fused.getLocations()[index + 1];
-  return operand.getLoc();
+  ArrayAttr places = getNotes(op->getLoc());
+  auto place = places && index < places.size()
+                   ? dyn_cast<LocationAttr>(places[index])
+                   : LocationAttr();
+  return place ? Location(place) : operand.getLoc();
 }
 
 Location nsacc::nsa::addSwitches(Location place,
@@ -93,6 +96,6 @@ Location nsacc::nsa::addSwitches(Location place,
 }
 
 bool nsacc::nsa::hasSwitches(Location place) {
-  auto fused = place->findInstanceOf<FusedLoc>();
-  return fused && isa_and_present<ArrayAttr>(fused.getMetadata());
+  ArrayAttr names = getNotes(place);
+  return names && llvm::any_of(names, llvm::IsaPred<StringAttr>);
 }
