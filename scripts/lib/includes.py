@@ -3,8 +3,8 @@
 A build's precompiled header shows every source the declarations of some fifty headers, so that a
 forgotten include goes unnoticed. Here a source sees a precompiled header only if it includes
 everything in it. The headers of HEAVY that a source includes are its set: a set that several
-sources have is compiled once, and a source takes the largest such set within its set. With ccache,
-a source that compiled before with equal headers isn't compiled again.
+sources have is compiled once, and a source takes the largest such set within its set. A source that
+compiled before with equal headers isn't compiled again: its key is in CACHE.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import time
@@ -37,11 +36,9 @@ HEAVY = ("llvm/ADT/STLExtras.h", "llvm/Support/raw_ostream.h", "mlir/IR/MLIRCont
          "gtest/gtest.h")
 SHARED = 8
 """Sources for which a set is worth compiling."""
-CCACHE = shutil.which("ccache")
-CCACHE_SETTINGS = {
-    "CCACHE_SLOPPINESS": "pch_defines,time_macros,include_file_mtime,include_file_ctime",
-    # The key beside a precompiled header stands for it (write_key).
-    "CCACHE_PCH_EXTSUM": "1"}
+ROOT = Path(__file__).resolve().parents[2]
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "nsacc-includes"
+"""Empty files, named by the keys of sources that compiled."""
 
 
 @dataclass
@@ -114,20 +111,27 @@ def plain_flags(words: list[str]) -> list[str]:
 def check(sources: list[Source], folder: Path, jobs: int) -> dict[str, str]:
     """The error of each source; an empty text if there is none."""
     folder.mkdir(parents=True, exist_ok=True)
+    CACHE.mkdir(parents=True, exist_ok=True)
+    results = {str(source.file): "" for source in sources}
+    stamps = [CACHE / make_key(source) for source in sources]
+    left = [(source, stamp) for source, stamp in zip(sources, stamps) if not stamp.exists()]
     with ThreadPoolExecutor(jobs) as executor:
-        own = list(executor.map(find_heavy, sources))
-        likes = {names: source for names, source in zip(own, sources)
+        own = [find_heavy(source) for source, _ in left]
+        likes = {names: source for names, (source, _) in zip(own, left)
                  if names and own.count(names) >= SHARED}
         # The largest first: they take longest.
         sets = sorted(likes, key=len, reverse=True)
         headers = dict(zip(sets, executor.map(
             lambda names: precompile(names, likes[names], folder / f"set{sets.index(names)}"),
             sets)))
-        results = executor.map(
-            lambda source, names, index: compile_source(
-                source, choose_header(headers, names), folder / f"{index}.o"),
-            sources, own, range(len(sources)))
-        return {str(source.file): result for source, result in zip(sources, results)}
+        errors = executor.map(
+            lambda entry, names: compile_source(entry[0], choose_header(headers, names)),
+            left, own)
+        for (source, stamp), error in zip(left, errors):
+            results[str(source.file)] = error
+            if not error:
+                stamp.touch()
+    return results
 
 
 def choose_header(headers: dict[frozenset[str], Path], names: frozenset[str]) -> Path | None:
@@ -173,49 +177,50 @@ def resolve(name: str, here: str, folders: tuple[str, ...]) -> str | None:
                  if os.path.isfile(path := os.path.join(folder, name))), None)
 
 
+def make_key(source: Source) -> str:
+    """A name that differs if the compiler, its flags, the source or a header in its folders
+    differ."""
+    # Checkouts in several places share keys.
+    place = str(ROOT)
+    digest = hashlib.sha256(read_version(source.compiler).encode())
+    digest.update("\0".join(source.flags).replace(place, "").encode())
+    _, files = find_included(source.file, include_folders(source.flags))
+    for file in sorted(files, key=lambda file: file.replace(place, "")):
+        digest.update(file.replace(place, "").encode() + hash_file(file))
+    return digest.hexdigest()
+
+
+@cache
+def read_version(compiler: str) -> str:
+    return subprocess.check_output([compiler, "--version"], text=True)
+
+
+@cache
+def hash_file(path: str) -> bytes:
+    return hashlib.sha256(Path(path).read_bytes()).digest()
+
+
 def precompile(names: frozenset[str], like: Source, path: Path) -> Path:
     header, output = path.with_suffix(".h"), path.with_suffix(".pch")
     header.write_text("".join(f'#include "{name}"\n' for name in sorted(names, key=HEAVY.index)))
-    write_key(header, like, Path(f"{output}.sum"))
-    # A precompiled header names its files by whole paths: no other checkout can use it.
-    result = run_compiler(like, "-fpch-instantiate-templates", "-Xclang", "-fno-pch-timestamp",
-                          "-x", "c++-header", str(header), "-o", str(output), shared=False)
+    result = run_compiler(like, "-fpch-instantiate-templates", "-x", "c++-header", str(header),
+                          "-o", str(output))
     if result.returncode:
         sys.exit(f"{header} doesn't compile:\n{result.stderr}")
     return output
 
 
-def write_key(header: Path, like: Source, output: Path) -> None:
-    """A text that differs if the headers that `header` includes differ."""
-    digest = hashlib.sha256()
-    _, files = find_included(header, include_folders(like.flags))
-    for file in sorted(files):
-        digest.update(Path(file).read_bytes())
-    output.write_text(digest.hexdigest() + "\n")
-
-
-def compile_source(source: Source, header: Path | None, output: Path) -> str:
+def compile_source(source: Source, header: Path | None) -> str:
     precompiled = ["-Xclang", "-include-pch", "-Xclang", str(header)] if header else []
-    result = run_compiler(source, *precompiled, "-c", str(source.file), "-o", str(output))
-    output.unlink(missing_ok=True)
+    result = run_compiler(source, *precompiled, "-fsyntax-only", str(source.file))
     if result.returncode == 0:
         return ""
     return f"{source.file} lacks an include:\n" + "\n".join(result.stderr.splitlines()[:20])
 
 
-def run_compiler(source: Source, *arguments: str,
-                 shared: bool = True) -> subprocess.CompletedProcess[str]:
-    """Compiles, or takes a result from the cache: unless `shared`, only results of this
-    checkout."""
-    command = [source.compiler, *source.flags, "-fPIC", *arguments]
-    if CCACHE:
-        command.insert(0, CCACHE)
-    environment = os.environ | CCACHE_SETTINGS
-    if not shared:
-        for name in ("CCACHE_BASEDIR", "CCACHE_NOHASHDIR"):
-            environment.pop(name, None)
-    return subprocess.run(command, cwd=source.folder, env=environment,
-                          capture_output=True, text=True)
+def run_compiler(source: Source, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([source.compiler, *source.flags, "-fPIC", *arguments],
+                          cwd=source.folder, capture_output=True, text=True)
 
 
 if __name__ == "__main__":

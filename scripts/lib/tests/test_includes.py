@@ -11,6 +11,11 @@ import includes
 COMPILER = "clang++-22"
 
 
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(includes, "CACHE", tmp_path / "cache")
+
+
 def llvm_flags() -> list[str]:
     folder = subprocess.check_output(["llvm-config-22", "--includedir"], text=True).strip()
     return ["-std=c++20", "-isystem", folder]
@@ -57,17 +62,34 @@ def test_a_source_takes_the_most_headers_that_it_includes() -> None:
 
 
 @pytest.mark.skipif(not shutil.which(COMPILER), reason=f"there is no {COMPILER}")
-@pytest.mark.skipif(not includes.CCACHE, reason="there is no ccache")
-def test_checkouts_share_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CCACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("CCACHE_NOHASHDIR", "1")
-    for name in ("first", "second"):
+def test_keys_are_of_texts_and_not_of_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = []
+    for name, number in (("first", 1), ("second", 1), ("third", 2)):
         folder = tmp_path / name
         folder.mkdir()
-        monkeypatch.setenv("CCACHE_BASEDIR", str(folder))
-        text = f'#include "llvm/ADT/STLExtras.h"\nbool {name}() {{ return true; }}\n'
-        sources = [make_source(folder, f"{number}.cpp", text)
-                   for number in range(includes.SHARED)]
-        assert not any(includes.check(sources, folder / "out", jobs=2).values())
-        # The next checkout finds nothing of this one.
-        folder.rename(tmp_path / f"{name}-moved")
+        monkeypatch.setattr(includes, "ROOT", folder)
+        (folder / "a.h").write_text(f"inline int f() {{ return {number}; }}\n")
+        source = make_source(folder, "a.cpp", '#include "a.h"\n')
+        source.flags = ["-DA", f"-I{folder}"]
+        keys.append(includes.make_key(source))
+        source.flags.append("-DB")
+        assert includes.make_key(source) != keys[-1]
+    assert keys[0] == keys[1] != keys[2]
+
+
+@pytest.mark.skipif(not shutil.which(COMPILER), reason=f"there is no {COMPILER}")
+def test_sources_that_compiled_are_not_compiled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = make_source(tmp_path, "good.cpp", "int a;\n")
+    bad = make_source(tmp_path, "bad.cpp", "int a = b;\n")
+    compiled = []
+    run = includes.run_compiler
+    monkeypatch.setattr(includes, "run_compiler", lambda source, *arguments: (
+        compiled.append(source.file.name), run(source, *arguments))[1])
+    for _ in range(2):
+        results = includes.check([good, bad], tmp_path / "out", jobs=1)
+        assert [bool(results[str(source.file)]) for source in (good, bad)] == [False, True]
+    assert compiled == ["good.cpp", "bad.cpp", "bad.cpp"]
