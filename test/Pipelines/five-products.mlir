@@ -68,6 +68,8 @@
 // WGMMA: nvvm.cp.async.shared.global {{.*}}, 4, cache = ca
 // WGMMA: nvvm.cp.async.mbarrier.arrive
 // MMA: nvvm.cp.async.shared.global {{.*}}, 4, cache = ca
+// Two neighbours of a row's elements are read at once.
+// MMA: llvm.load {{.*}} -> vector<2xf32>
 // MMA: nvvm.ldmatrix {{.*}}layout = #nvvm.mma_layout<col>
 !B = memref<?x64xbf16, strided<[64, 1], offset: ?>>
 

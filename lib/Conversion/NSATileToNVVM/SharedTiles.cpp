@@ -2,6 +2,7 @@
 
 #include "SharedTiles.h"
 #include "NSATile/IR/NSATileOps.h"
+#include "TileAccess.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -61,10 +62,41 @@ void SharedTiles::write(const SharedTile &tile, RankedTensorType type,
   }
 }
 
+/// Reads a circular buffer's vector: neighbouring elements of a thread at once.
+SmallVector<Value> SharedTiles::readVector(const SharedTile &tile,
+                                           RankedTensorType type) {
+  const TileLayout &layout = program.getLayout(type);
+  Type element = getRegisterType(type.getElementType());
+  SmallVector<Value> values;
+  for (RegisterGroup group :
+       getGroups(layout, tile.elementBytes, /*isContiguous=*/true)) {
+    Value pointer =
+        shared.getElementPointer(tile, threads.getPlace(layout, group.first));
+    if (group.count == 1) {
+      values.push_back(b.load(element, pointer, tile.elementBytes));
+      continue;
+    }
+    Value vector = b.load(VectorType::get({group.count}, element), pointer,
+                          group.count * tile.elementBytes);
+    for (int64_t i = 0; i < group.count; ++i)
+      values.push_back(b.element(vector, i));
+  }
+  return values;
+}
+
+/// Whether every register of a layout has an element of the tile.
+static bool isFull(const TileLayout &layout) {
+  return llvm::all_of(llvm::seq(layout.getNumRegisters()), [&](int64_t index) {
+    return !layout.isPadding(index) && layout.getConditions(index).empty();
+  });
+}
+
 SmallVector<Value> SharedTiles::read(const SharedTile &tile,
                                      RankedTensorType type,
                                      ArrayRef<Value> offsets) {
   const TileLayout &layout = program.getLayout(type);
+  if (!tile.isOwner && isSharedVector(tile.type) && isFull(layout))
+    return readVector(tile, type);
   Type element = getRegisterType(type.getElementType());
   SmallVector<Value> values;
   for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {

@@ -35,6 +35,9 @@ public:
   SharedTile spill(mlir::Value tile);
 
 private:
+  llvm::SmallVector<mlir::Value> readVector(const SharedTile &tile,
+                                            mlir::RankedTensorType type);
+
   CodeBuilder &b;
   ThreadMap &threads;
   ProgramValues &program;
