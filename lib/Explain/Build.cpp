@@ -77,13 +77,13 @@ private:
 } // namespace
 
 void Builder::addMap(OpExplanation &found, const schedule::OpChoice &op) const {
-  auto attend = mlir::dyn_cast<nsa::AttendOp>(op.op);
-  if (!attend)
+  auto scoring = mlir::dyn_cast<nsa::ScoringOpInterface>(op.op);
+  if (!scoring || !scoring.getValue())
     return;
-  auto scoring = mlir::cast<nsa::ScoringOpInterface>(op.op);
   int64_t keys = op.get(Field::Keys);
-  if (attend.getSelection()) {
-    auto type = mlir::cast<nsa::SelectionType>(attend.getSelection().getType());
+  if (scoring.getSelection()) {
+    auto type =
+        mlir::cast<nsa::SelectionType>(scoring.getSelection().getType());
     keys = std::min<int64_t>(keys, type.getBlock());
   }
   found.mask = nsa::toString(nsa::analyzeMask(scoring));
@@ -93,7 +93,7 @@ void Builder::addMap(OpExplanation &found, const schedule::OpChoice &op) const {
 OpExplanation Builder::explainOp(const schedule::OpChoice &op) const {
   OpExplanation found;
   found.name = op.name;
-  found.kind = schedule::getName(op.kind).str();
+  found.kind = op.getInterface().getScheduleName().str();
   found.place = findPlace(op.op->getLoc());
   for (const schedule::FieldInfo &info : schedule::getFields())
     if (const auto &field = op.fields[static_cast<size_t>(info.field)])

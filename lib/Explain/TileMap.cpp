@@ -258,9 +258,8 @@ TileMap explain::makeTileMap(ScoringOpInterface op,
   map.areRowsAlike = rows.rows.size() <= 1;
   map.areHeadsAlike = rows.groups.size() <= 1;
   map.isPerPair = !mask.isExact();
-  if (auto attend = dyn_cast<AttendOp>(op.getOperation());
-      attend && attend.getSelection()) {
-    auto type = cast<SelectionType>(attend.getSelection().getType());
+  if (op.getValue() && op.getSelection()) {
+    auto type = cast<SelectionType>(op.getSelection().getType());
     map.block = type.getBlock();
     map.top = type.getTop();
   }

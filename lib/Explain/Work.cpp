@@ -120,7 +120,7 @@ void Roles::find() {
 static void listSources(mlir::Value value,
                         llvm::SmallSetVector<mlir::Value, 8> &sources) {
   mlir::Operation *op = value.getDefiningOp();
-  if (!op || schedule::getKind(op)) {
+  if (!op || schedule::hasSchedule(op)) {
     sources.insert(value);
     return;
   }
@@ -174,7 +174,7 @@ bool Traffic::isStored(mlir::Value value, mlir::Operation *maker,
     return each.ops.contains(op);
   };
   return llvm::any_of(value.getUsers(), [&](mlir::Operation *user) {
-    if (schedule::getKind(user))
+    if (schedule::hasSchedule(user))
       return llvm::any_of(programs, [&](const schedule::Program &each) {
         return computes(each, user) && !computes(each, maker);
       });

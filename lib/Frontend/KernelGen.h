@@ -211,7 +211,8 @@ private:
 
   // MLIRGenImportance.cpp
   Bound generateImportance(const ast::CallExpr *call);
-  bool copyClauses(nsa::AttendOp from, nsa::ImportanceOp to, Range range);
+  bool copyClauses(nsa::ScoringOpInterface from, nsa::ImportanceOp to,
+                   Range range);
   Bound generateBlocks(const ast::CallExpr *call);
   Bound declareBlocks(const ast::CallExpr *call, const ast::Expr *scores,
                       int64_t block, const ast::Expr *of);

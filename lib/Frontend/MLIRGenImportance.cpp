@@ -92,7 +92,7 @@ Bound KernelGen::generateImportance(const ast::CallExpr *call) {
   return result;
 }
 
-bool KernelGen::copyClauses(nsa::AttendOp from, nsa::ImportanceOp to,
+bool KernelGen::copyClauses(nsa::ScoringOpInterface from, nsa::ImportanceOp to,
                             Range range) {
   constexpr size_t maxCopiedOps = 1 << 18;
   IRMapping mapping;

@@ -38,7 +38,7 @@ struct Bound {
   /// Log-sum-exp of an attention with softmax.
   mlir::Value lse = {};
   /// The op of an attention that isn't merged.
-  nsa::AttendOp attend = {};
+  nsa::ScoringOpInterface attend = {};
   /// `attend(q, k)`: has scores but no output.
   bool scoresOnly = false;
   /// The kind of an importance. None: scores that are an input.

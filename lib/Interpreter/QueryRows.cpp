@@ -36,11 +36,12 @@ static ArrayRef<Attribute> getRowDims(Operation &op) {
 /// (Scalar code reads only arguments of the kernel.)
 static SmallVector<Value> getReadWhole(Operation &op) {
   return llvm::TypeSwitch<Operation *, SmallVector<Value>>(&op)
-      .Case([](nsa::AttendOp op) {
-        return SmallVector<Value>{op.getKey(), op.getValue()};
+      .Case([](nsa::ScoringOpInterface op) {
+        SmallVector<Value> read = {op.getKey()};
+        if (op.getValue())
+          read.push_back(op.getValue());
+        return read;
       })
-      .Case(
-          [](nsa::ImportanceOp op) { return SmallVector<Value>{op.getKey()}; })
       .Case<nsa::PoolOp, nsa::DeclarePooledOp>(
           [](auto op) { return SmallVector<Value>{op.getInput()}; })
       .Default([](Operation *) { return SmallVector<Value>(); });

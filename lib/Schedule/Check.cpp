@@ -13,7 +13,8 @@ using namespace nsacc::schedule;
 static std::string listOps(ArrayRef<ScheduledOp> ops) {
   std::vector<std::string> names;
   for (const ScheduledOp &op : ops)
-    names.push_back(op.name + " (" + getName(op.kind).str() + ")");
+    names.push_back(op.name + " (" + op.getInterface().getScheduleName().str() +
+                    ")");
   return names.empty() ? "none" : llvm::join(names, ", ");
 }
 
@@ -34,8 +35,7 @@ static llvm::Error explainName(const Settings &settings, const Setting &setting,
 }
 
 /// "a topk", "an attend"
-static std::string getPhrase(OpKind kind) {
-  StringRef name = getName(kind);
+static std::string getPhrase(StringRef name) {
   bool beginsWithVowel = StringRef("aeiou").contains(name.front());
   return ((beginsWithVowel ? "an " : "a ") + name).str();
 }
@@ -44,13 +44,13 @@ static llvm::Error checkSetting(const Settings &settings,
                                 const Setting &setting, const Goal &goal,
                                 ArrayRef<ScheduledOp> ops) {
   const FieldInfo &info = getInfo(setting.field);
-  const ScheduledOp *named = nullptr;
+  ScheduleOpInterface named;
   bool isFound = false;
   for (const ScheduledOp &op : ops) {
     if (!setting.op.empty() && op.name != setting.op)
       continue;
-    named = &op;
-    isFound |= info.isOf(op.kind);
+    named = op.getInterface();
+    isFound |= named.has(info.field);
   }
   if (!setting.op.empty() && !named)
     return explainName(settings, setting, ops);
@@ -60,10 +60,11 @@ static llvm::Error checkSetting(const Settings &settings,
                                 getFullName(info.field) + "': ops are " +
                                 listOps(ops));
   if (!isFound)
-    return settings.explain(
-        setting.column, "'" + setting.op + "' is " + getPhrase(named->kind) +
-                            " without a field '" + getFullName(info.field) +
-                            "': it has " + listFields(named->kind));
+    return settings.explain(setting.column,
+                            "'" + setting.op + "' is " +
+                                getPhrase(named.getScheduleName()) +
+                                " without a field '" + getFullName(info.field) +
+                                "': it has " + listFields(named.getFields()));
   if (info.isOfGPU && !goal.device)
     return settings.explain(setting.column,
                             "'" + getFullName(info.field) +

@@ -10,7 +10,7 @@ using namespace nsacc::schedule;
 /// Number of rows of a tile. A wide tile lets tokens share the blocks that they
 /// selected, as long as the accumulators and the lists of all rows stay in a
 /// near cache.
-static int64_t chooseRows(const Scope &scope, AttendOp selecting) {
+static int64_t chooseRows(const Scope &scope, ScoringOpInterface selecting) {
   constexpr int64_t accumulatorElements = 32 << 10, listedEntries = 64 << 10;
   int64_t channels = std::max<int64_t>(1, scope.getChannels());
   auto selection = cast<SelectionType>(selecting.getSelection().getType());
@@ -23,8 +23,9 @@ static int64_t chooseRows(const Scope &scope, AttendOp selecting) {
 Tiling schedule::tileForCPU(const Scope &scope, nsatile::LoopOrder order) {
   Tiling tiling;
   tiling.reason = "64 rows and 64 keys stay in the nearest cache";
-  if (AttendOp selecting = scope.findSelecting();
+  if (ScoringOpInterface selecting = scope.findSelecting();
       selecting && order == nsatile::LoopOrder::BlockMajor) {
+    tiling.selecting = selecting;
     tiling.rows = chooseRows(scope, selecting);
     tiling.reason = "many rows share the blocks that they selected, and their "
                     "accumulators stay in a cache";
@@ -33,6 +34,7 @@ Tiling schedule::tileForCPU(const Scope &scope, nsatile::LoopOrder order) {
     int64_t tokens = std::max<int64_t>(1, tiling.rows / scope.group);
     if (int64_t most = fitUnions(scope, tokens, /*areWhole=*/false);
         most < tokens) {
+      tiling.selecting = scope.findSelecting();
       tiling.rows = most * scope.group;
       tiling.reason = "as many rows as have a list of all of their blocks";
       return tiling;

@@ -74,7 +74,7 @@ static std::optional<Tiling> tileDenseForWarps(const Scope &scope,
 
 /// Counts the tables that the mask reads for each query, `doc[b, i]` for
 /// example.
-static size_t countQueryTables(AttendOp attend) {
+static size_t countQueryTables(ScoringOpInterface attend) {
   llvm::SmallPtrSet<Value, 4> tables;
   if (attend.getMask().empty())
     return 0;
@@ -118,7 +118,7 @@ static std::optional<Tiling> tileDenseForGroups(const Scope &scope,
   // Registers suffice for a short weight, such as silu (on an H100, 2.51 ms
   // instead of 2.82 ms).
   bool weighs = !attend.getWeight().empty() && attend.getScore().empty() &&
-                attend.getNormalize().empty() && mask.isExact() &&
+                !attend.getNormalizer() && mask.isExact() &&
                 isShort(attend.getWeight());
   if (channels <= 64 && (isSimple || weighs))
     return Tiling{192, 128, 12,
@@ -188,8 +188,8 @@ static std::optional<Tiling> tileDenseForWarpgroups(const Scope &scope,
   return tiling;
 }
 
-bool schedule::fitsUnion(AttendOp selecting, int64_t group, int64_t tokens,
-                         bool areWhole) {
+bool schedule::fitsUnion(ScoringOpInterface selecting, int64_t group,
+                         int64_t tokens, bool areWhole) {
   auto type = cast<SelectionType>(selecting.getSelection().getType());
   auto query = cast<NamedTensorType>(selecting.getQuery().getType());
   TileLists lists(type, QueryDims::get(query), tokens, group);
@@ -199,11 +199,11 @@ bool schedule::fitsUnion(AttendOp selecting, int64_t group, int64_t tokens,
 }
 
 int64_t schedule::fitUnions(const Scope &scope, int64_t tokens, bool areWhole) {
-  SmallVector<AttendOp> uniting = scope.findAllSelecting();
-  llvm::erase_if(uniting, [&](AttendOp each) {
+  SmallVector<ScoringOpInterface> uniting = scope.findAllSelecting();
+  llvm::erase_if(uniting, [&](ScoringOpInterface each) {
     return !fitsUnion(each, scope.group, /*tokens=*/1, /*areWhole=*/false);
   });
-  while (tokens > 1 && !llvm::all_of(uniting, [&](AttendOp each) {
+  while (tokens > 1 && !llvm::all_of(uniting, [&](ScoringOpInterface each) {
            return fitsUnion(each, scope.group, tokens, areWhole);
          }))
     --tokens;
@@ -219,13 +219,14 @@ static int64_t getTileKeys(int64_t block, int64_t keys) {
              : llvm::alignTo(llvm::divideCeil(block, parts), granularity);
 }
 
-static SelectionType getSelection(AttendOp attend) {
+static SelectionType getSelection(ScoringOpInterface attend) {
   return cast<SelectionType>(attend.getSelection().getType());
 }
 
 /// Whether two warpgroups, with so many rows together, share most of their
 /// blocks.
-static bool sharesBlocks(AttendOp attend, int64_t rows, int64_t group) {
+static bool sharesBlocks(ScoringOpInterface attend, int64_t rows,
+                         int64_t group) {
   // An entry has a bit for each list of its tile. With more than 64, lists
   // would take more than 16 bytes for each block that a row selects.
   constexpr int64_t longBlock = 256, mostLists = 64;
@@ -256,26 +257,18 @@ static bool sharesBlocks(AttendOp attend, int64_t rows, int64_t group) {
 /// and 2.46 ms instead of 3.21 ms for lists of 128 tokens).
 static std::optional<Tiling>
 tileForSelections(const Scope &scope, bool warpgroups, Queries queries) {
-  SmallVector<AttendOp> selecting = scope.findAllSelecting();
+  SmallVector<ScoringOpInterface> selecting = scope.findAllSelecting();
   if (selecting.empty())
     return std::nullopt;
-  int64_t count = 0, channels = scope.getChannels(), group = scope.group;
-  bool hasHalves = true;
-  for (ScoringOpInterface op : scope.ops) {
-    auto other = dyn_cast<AttendOp>(op.getOperation());
-    if (!other)
-      continue;
-    ++count;
-    for (Value tensor : {other.getKey(), other.getValue()}) {
-      auto type = cast<NamedTensorType>(tensor.getType());
-      hasHalves &= type.getElementType().getIntOrFloatBitWidth() == 16;
-    }
-  }
-  bool usesGroups = warpgroups && hasHalves && channels <= 128;
+  SmallVector<ScoringOpInterface> attends = scope.findAttends();
+  size_t count = attends.size();
+  int64_t channels = scope.getChannels(), group = scope.group;
+  bool areHalves = llvm::all_of(attends, [](auto op) { return hasHalves(op); });
+  bool usesGroups = warpgroups && areHalves && channels <= 128;
   // The sum of several attentions of wide heads stays in registers, too.
   bool isCrowded = channels > 64 && count > 2;
   constexpr int64_t groupRows = 2 * kPartRows;
-  bool areShared = llvm::all_of(selecting, [&](AttendOp attend) {
+  bool areShared = llvm::all_of(selecting, [&](ScoringOpInterface attend) {
     return sharesBlocks(attend, groupRows, group);
   });
   // Few queries fill one warpgroup, unless a token has more heads than that.
@@ -285,6 +278,7 @@ tileForSelections(const Scope &scope, bool warpgroups, Queries queries) {
   int64_t tokens = fitUnions(scope, std::clamp<int64_t>(rows / group, 1, rows),
                              /*areWhole=*/true);
   Tiling tiling;
+  tiling.selecting = selecting.front();
   tiling.rows = tokens * group;
   tiling.keys = (isCrowded && !usesGroups) || channels > 128 ? 32 : 64;
   if (usesGroups && tiling.rows > 32) {
@@ -293,24 +287,26 @@ tileForSelections(const Scope &scope, bool warpgroups, Queries queries) {
     // channels on an H100: 4.81 ms instead of 5.51 ms).
     bool isNarrow = channels <= 64 && count <= 2;
     tiling.blocksPerSM = tiling.rows > kPartRows ? 1 : isNarrow ? 3 : 2;
-    if (tiling.rows > kPartRows && llvm::all_of(selecting, [](AttendOp attend) {
+    if (tiling.rows > kPartRows &&
+        llvm::all_of(selecting, [](ScoringOpInterface attend) {
           return getSelection(attend).getBlock() % 128 == 0;
         }))
       tiling.keys = 128;
     // ptxas lacks registers for a pipelined softmax of 48 keys (it spills 816
     // bytes of each thread), but has enough for 32 and for 64.
     constexpr int64_t unfit = 48, fit = 32;
-    auto getKeys = [&](AttendOp attend) {
+    auto getKeys = [&](ScoringOpInterface attend) {
       return getTileKeys(getSelection(attend).getBlock(), tiling.keys);
     };
-    if (llvm::any_of(selecting,
-                     [&](AttendOp each) { return getKeys(each) == unfit; }))
+    if (llvm::any_of(selecting, [&](ScoringOpInterface each) {
+          return getKeys(each) == unfit;
+        }))
       tiling.keys = fit;
     // Few queries wait for memory. With small blocks, more stages keep as many
     // keys on their way.
     constexpr int64_t usual = 64, most = 8;
     int64_t keys = usual;
-    for (AttendOp each : selecting)
+    for (ScoringOpInterface each : selecting)
       keys = std::min(keys, getKeys(each));
     if (queries == Queries::Few && keys < usual)
       tiling.stages = std::min(tiling.stages * usual / keys, most);
@@ -337,18 +333,16 @@ tileForSelections(const Scope &scope, bool warpgroups, Queries queries) {
 /// keys of a dense attention).
 static std::optional<Tiling> tileForBlocks(const Scope &scope,
                                            bool warpgroups) {
-  AttendOp attend = scope.findSelecting();
+  ScoringOpInterface attend = scope.findSelecting();
   if (!attend)
     return std::nullopt;
   int64_t channels = scope.getChannels();
-  bool hasHalves = llvm::all_of(
-      ValueRange{attend.getKey(), attend.getValue()}, [](Value tensor) {
-        auto type = cast<NamedTensorType>(tensor.getType());
-        return type.getElementType().getIntOrFloatBitWidth() == 16;
-      });
   Tiling tiling;
+  tiling.selecting = attend;
   tiling.keys = channels > 128 ? 32 : 64;
-  if (!warpgroups || !hasHalves || channels > 128)
+  if (channels > 128)
+    tiling.reason = "64 rows, and few keys, as heads are wide";
+  if (!warpgroups || !hasHalves(attend) || channels > 128)
     return tiling;
   tiling.warps = nsatile::kGroupWarps;
   tiling.blocksPerSM = 2;
@@ -360,18 +354,12 @@ static std::optional<Tiling> tileForBlocks(const Scope &scope,
 /// Tiles for three or more attentions of one program. Registers don't hold the
 /// scores of 64 keys beside the sum of the other attentions. nsa fits with 32.
 static std::optional<Tiling> tileForSeveral(const Scope &scope) {
-  int64_t count = 0, channels = 0;
-  for (ScoringOpInterface op : scope.ops) {
-    auto attend = dyn_cast<AttendOp>(op.getOperation());
-    if (!attend)
-      continue;
-    ++count;
-    auto type = cast<NamedTensorType>(attend.getValue().getType());
-    channels = std::max(
-        channels,
-        getStaticSize(scope.kernel, type.getDims().back()).value_or(0));
-  }
-  if (count < 3 || channels <= 64)
+  SmallVector<ScoringOpInterface> attends = scope.findAttends();
+  int64_t channels = 0;
+  for (ScoringOpInterface op : attends)
+    channels = std::max(channels,
+                        getChannels(scope.kernel, op.getValue()).value_or(0));
+  if (attends.size() < 3 || channels <= 64)
     return std::nullopt;
   return Tiling{/*rows=*/64, /*keys=*/32, /*warps=*/0,
                 "several attentions of wide heads in one program: no "
@@ -440,17 +428,10 @@ static bool isMeasured(const Scope &scope) {
     return mask.isExact() && mask.intervals.size() <= 1;
   };
   auto isKnown = [&](ScoringOpInterface op) {
-    auto attend = dyn_cast<AttendOp>(op.getOperation());
-    if (!attend)
-      return true;
-    bool areHalves = llvm::all_of(
-        ValueRange{attend.getKey(), attend.getValue()}, [](Value tensor) {
-          auto type = cast<NamedTensorType>(tensor.getType());
-          return type.getElementType().getIntOrFloatBitWidth() == 16;
-        });
-    return areHalves && attend.getScore().empty() &&
-           (attend.getWeight().empty() || isShort(attend.getWeight())) &&
-           isOneRange(analyzeMask(attend));
+    return !op.getValue() ||
+           (hasHalves(op) && op.getScore().empty() &&
+            (op.getWeight().empty() || isShort(op.getWeight())) &&
+            isOneRange(analyzeMask(op)));
   };
   bool areWidths = selects ? channels == 64 || channels == 128
                            : scope.ops.size() == 1 && channels <= 256;
@@ -494,10 +475,9 @@ bool schedule::fillsWarpgroup(KernelOp kernel, TopKOp op, int64_t tokens,
   return llvm::all_of(
       ValueRange{importance.getQuery(), importance.getKey()},
       [&](Value tensor) {
-        auto type = cast<NamedTensorType>(tensor.getType());
-        return type.getElementType().getIntOrFloatBitWidth() == 16 &&
-               getStaticSize(kernel, type.getDims().back())
-                       .value_or(mostChannels + 1) <= mostChannels;
+        return hasHalves(tensor) &&
+               getChannels(kernel, tensor).value_or(mostChannels + 1) <=
+                   mostChannels;
       });
 }
 

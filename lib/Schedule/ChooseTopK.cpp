@@ -9,25 +9,72 @@ using namespace nsacc;
 using namespace nsacc::nsa;
 using namespace nsacc::schedule;
 
-/// Chooses the method. Returns whether it is a threshold.
-bool Chooser::chooseMethod(OpChoice &choice) {
+namespace {
+
+/// Number of windows that neighbouring blocks share, or the reason that none of
+/// them is carried.
+struct SharedWindows {
+  int64_t shared;
+  llvm::StringLiteral reason;
+};
+
+/// Chooses the schedule of a selection.
+class TopKChooser : OpChooser {
+public:
+  TopKChooser(Chooser &chooser, OpChoice &choice)
+      : OpChooser(chooser, choice), op(cast<TopKOp>(choice.op)),
+        group(getGroup()), tiling(chooser.tile(chooser.getScope(op, group))) {}
+
+  llvm::Error run();
+
+private:
+  /// Query heads per key head of the attentions that blocks are scored for.
+  int64_t getGroup();
+  void chooseMethod();
+  void chooseTokens();
+  void chooseBlocks();
+  llvm::Error chooseSplits();
+  SharedWindows findSharedWindows();
+  llvm::Error chooseHalo();
+  void chooseWarps();
+  const Program &getProgram() const;
+  int64_t getKeys();
+
+  TopKOp op;
+  int64_t group;
+  Tiling tiling;
+  bool usesThreshold = false;
+};
+
+} // namespace
+
+int64_t TopKChooser::getGroup() {
+  FoundShape found =
+      findQueryShape(kernel, op.getImportance(), [](Value value) {
+        auto made = value.getDefiningOp<ScheduleOpInterface>();
+        return !value.getDefiningOp() || (made && made.isShared());
+      });
+  return found.shape ? found.shape->group : 1;
+}
+
+void TopKChooser::chooseMethod() {
   using nsatile::SelectMethod;
   // On a GPU, with 512 to 65536 scores a row, a threshold takes 0.06 to 0.9
   // times as long as sorting for 128 blocks, and 1.1 to 4 times as long for 64
   // where rows are many. Longer sorted lists spill. On a CPU, with 1024 to
   // 200000 scores, it is as fast for 128 blocks and 90 times as fast for 2048.
   int64_t mostSorted = goal.device ? 64 : 128;
-  auto type = cast<TopKOp>(choice.op).getResult().getType();
+  auto type = op.getResult().getType();
   bool isLong = static_cast<int64_t>(type.getTop()) > mostSorted;
   // A given halo=carry asks for sorted lists.
-  const Setting *halo = settings.find(choice.name, Field::Halo);
+  const Setting *halo = find(Field::Halo);
   bool carries = halo && !halo->op.empty() &&
                  halo->value == static_cast<int64_t>(nsatile::Halo::Carry);
   // Given splits ask for the method that can go over parts of the blocks.
-  const Setting *splits = settings.find(choice.name, Field::Splits);
+  const Setting *splits = find(Field::Splits);
   bool isSplit = splits && !splits->op.empty() && splits->value > 1;
   bool areFew = goal.queries == Queries::Few && goal.device && !carries;
-  put(choice, Field::Method,
+  put(Field::Method,
       static_cast<int64_t>(isLong || areFew || isSplit ? SelectMethod::Threshold
                                                        : SelectMethod::Sort),
       !isLong && isSplit  ? "sorted lists aren't split"
@@ -36,8 +83,8 @@ bool Chooser::chooseMethod(OpChoice &choice) {
       : !isLong           ? "sorted lists of few blocks stay near"
       : goal.device ? "a threshold takes less time for so many"
                     : "each block that gets into a sorted list moves others");
-  return choice.get(Field::Method) ==
-         static_cast<int64_t>(SelectMethod::Threshold);
+  usesThreshold = choice.get(Field::Method) ==
+                  static_cast<int64_t>(SelectMethod::Threshold);
 }
 
 /// Whether the scores were computed before, and stand in memory in rows.
@@ -90,10 +137,10 @@ static SortedLists getSortedLists(TopKOp op, int64_t tokens, int64_t group) {
 
 /// Chooses the tokens of a tile. Selecting gains nothing from a wide tile. Rows
 /// that choose together are in one tile.
-void Chooser::chooseSelectingTokens(OpChoice &choice, int64_t rows,
-                                    int64_t group, bool usesThreshold) {
-  auto op = cast<TopKOp>(choice.op);
-  const Setting *named = settings.find(choice.name, Field::Tokens);
+void TopKChooser::chooseTokens() {
+  // A union's tile may have few rows, since its lists are long.
+  int64_t rows = usesThreshold ? kPartRows : tiling.rows;
+  const Setting *named = find(Field::Tokens);
   const Setting *all = settings.findForAll(Field::Tokens);
   int64_t tokens =
       getPartTokens(all ? all->value : toTokens(rows, group), group);
@@ -102,7 +149,7 @@ void Chooser::chooseSelectingTokens(OpChoice &choice, int64_t rows,
           share = std::min<int64_t>(op.getShareTokens(), most),
           listed = countLists(op) * share;
   if (named && !named->op.empty())
-    put(choice, Field::Tokens, named->value, "given");
+    put(Field::Tokens, named->value, "given");
   else if (usesThreshold && listed < tokens)
     choice.set(Field::Tokens, listed,
                "as many as lists of candidates have room");
@@ -118,17 +165,14 @@ void Chooser::chooseSelectingTokens(OpChoice &choice, int64_t rows,
 }
 
 /// Called after the tokens are chosen.
-void Chooser::chooseBlocks(OpChoice &choice, const Tiling &tiling,
-                           int64_t group, bool usesThreshold) {
+void TopKChooser::chooseBlocks() {
   const Setting *keys = settings.findForAll(Field::Keys);
   if (keys)
-    return put(choice, Field::Blocks, keys->value,
-               "as many as an attend has keys");
-  auto op = cast<TopKOp>(choice.op);
+    return put(Field::Blocks, keys->value, "as many as an attend has keys");
   if (usesThreshold && readsRows(op)) {
     constexpr int64_t elements = 2048, least = 64, most = 1024;
     int64_t lists = choice.get(Field::Tokens) / op.getShareTokens();
-    return put(choice, Field::Blocks,
+    return put(Field::Blocks,
                std::clamp<int64_t>(llvm::bit_floor<uint64_t>(
                                        elements / std::max<int64_t>(1, lists)),
                                    least, most),
@@ -137,21 +181,21 @@ void Chooser::chooseBlocks(OpChoice &choice, const Tiling &tiling,
   SortedLists lists = getSortedLists(op, choice.get(Field::Tokens), group);
   bool areMore = goal.device && goal.device->code.hasWarpgroupProducts &&
                  tiling.keys > lists.blocks && !usesThreshold;
-  put(choice, Field::Blocks, areMore ? lists.blocks : tiling.keys,
+  put(Field::Blocks, areMore ? lists.blocks : tiling.keys,
       areMore ? StringRef(lists.reason) : "as many as an attend has keys");
 }
 
 /// The program that computes a topk.
-const Program &Chooser::getProgram(TopKOp op) const {
-  return *llvm::find_if(cut.getPrograms(), [&](const Program &program) {
-    return program.what == "select" && program.ops.contains(op);
-  });
+const Program &TopKChooser::getProgram() const {
+  return *llvm::find_if(
+      chooser.getCut().getPrograms(), [&](const Program &program) {
+        return program.what == "select" && program.ops.contains(op);
+      });
 }
 
 /// Number of windows of pooled keys that a topk's blocks share with the blocks
 /// in front of them, or the reason that none of them is carried.
-SharedWindows Chooser::findSharedWindows(TopKOp op, int64_t group,
-                                         bool usesThreshold) const {
+SharedWindows TopKChooser::findSharedWindows() {
   // Each carried window adds code. Loops over many entries of a block check
   // which of them exist, which carried windows don't allow.
   constexpr int64_t most = 8, manyEntries = 1024;
@@ -160,7 +204,7 @@ SharedWindows Chooser::findSharedWindows(TopKOp op, int64_t group,
   if (static_cast<int64_t>(op.getShareHeads()) > group)
     return {0, "tiles of several key heads are gone over side by side"};
   SharedWindows windows = {0, "no window is of two blocks"};
-  for (Operation *each : getProgram(op).ops) {
+  for (Operation *each : getProgram().ops) {
     auto blocks = dyn_cast<BlocksOp>(each);
     if (!blocks)
       continue;
@@ -184,12 +228,10 @@ SharedWindows Chooser::findSharedWindows(TopKOp op, int64_t group,
 }
 
 /// Called after the tokens and the method are chosen.
-llvm::Error Chooser::chooseHalo(OpChoice &choice, int64_t group,
-                                bool usesThreshold) {
-  auto op = cast<TopKOp>(choice.op);
+llvm::Error TopKChooser::chooseHalo() {
   constexpr auto recompute = static_cast<int64_t>(nsatile::Halo::Recompute),
                  carry = static_cast<int64_t>(nsatile::Halo::Carry);
-  SharedWindows windows = findSharedWindows(op, group, usesThreshold);
+  SharedWindows windows = findSharedWindows();
   int64_t tokens = choice.get(Field::Tokens);
   // Lanes keep two values for each window of each list: 8 registers at most.
   constexpr int64_t mostKept = 16;
@@ -197,13 +239,13 @@ llvm::Error Chooser::chooseHalo(OpChoice &choice, int64_t group,
       !goal.device ||
       (sortsInLanes(op, tokens, group) &&
        windows.shared * countSortedLists(op, tokens, group) <= mostKept);
-  put(choice, Field::Halo, windows.shared > 0 && haveRoom ? carry : recompute,
+  put(Field::Halo, windows.shared > 0 && haveRoom ? carry : recompute,
       windows.shared == 0 ? StringRef(windows.reason)
       : haveRoom ? "a window that two blocks share is scored once"
                  : "a tile has more lists than lanes keep windows for");
   if (choice.get(Field::Halo) == recompute || windows.shared > 0)
     return llvm::Error::success();
-  const Setting *given = settings.find(choice.name, Field::Halo);
+  const Setting *given = find(Field::Halo);
   if (usesThreshold && !given->op.empty())
     return settings.explain(given->column,
                             "'" + choice.name +
@@ -215,12 +257,13 @@ llvm::Error Chooser::chooseHalo(OpChoice &choice, int64_t group,
 
 /// Most keys of a step in which a topk's program attends, for a log-sum-exp; 0
 /// where it doesn't attend.
-int64_t Chooser::getSelectingKeys(TopKOp op, const Tiling &tiling) const {
+int64_t TopKChooser::getKeys() {
   int64_t most = 0;
-  for (Operation *each : getProgram(op).ops) {
-    if (!isa<AttendOp>(each))
+  for (Operation *each : getProgram().ops) {
+    auto attend = dyn_cast<ScoringOpInterface>(each);
+    if (!attend || !attend.getValue())
       continue;
-    const Setting *given = settings.find(names.lookup(each), Field::Keys);
+    const Setting *given = chooser.findOwn(each, Field::Keys);
     most = std::max(most, given ? given->value : tiling.keys);
   }
   return most;
@@ -228,15 +271,13 @@ int64_t Chooser::getSelectingKeys(TopKOp op, const Tiling &tiling) const {
 
 /// Chooses a topk's stages, warps and blocks_per_sm. Its warps follow from its
 /// rows.
-void Chooser::chooseSelectingWarps(OpChoice &choice, const Tiling &tiling,
-                                   int64_t group, bool usesThreshold) {
-  auto op = cast<TopKOp>(choice.op);
+void TopKChooser::chooseWarps() {
   int64_t tokens = choice.get(Field::Tokens);
-  put(choice, Field::Stages, 2, "a step's loads run during the step before");
+  put(Field::Stages, 2, "a step's loads run during the step before");
   bool fills = goal.device->code.hasWarpgroupProducts &&
                fillsWarpgroup(kernel, op, tokens, group, usesThreshold);
   auto putOwn = [&](Field field, int64_t chosen, const Twine &reason) {
-    const Setting *own = settings.find(choice.name, field);
+    const Setting *own = find(field);
     bool isGiven = own && !own->op.empty();
     choice.set(field, isGiven ? own->value : chosen,
                isGiven ? Twine("given") : reason);
@@ -258,13 +299,13 @@ void Chooser::chooseSelectingWarps(OpChoice &choice, const Tiling &tiling,
   SortedLists sorted = getSortedLists(op, tokens, group);
   bool isChosen = fills && choice.get(Field::Warps) == nsatile::kGroupWarps &&
                   choice.get(Field::Blocks) <= sorted.blocks &&
-                  !usesThreshold && !settings.find(choice.name, Field::Stages);
+                  !usesThreshold && !find(Field::Stages);
   constexpr int64_t usualBlocks = 64;
   bool hasShortLists = usesThreshold && fills && countLists(op) > 3 * lists &&
                        choice.get(Field::Blocks) <= usualBlocks;
   // A step with more keys takes twice the registers for its sums.
   constexpr int64_t usualKeys = 64;
-  int64_t mostBlocks = getSelectingKeys(op, tiling) > usualKeys ? 2 : 32;
+  int64_t mostBlocks = getKeys() > usualKeys ? 2 : 32;
   putOwn(Field::BlocksPerSM,
          isChosen        ? std::min(sorted.blocksPerSM, mostBlocks)
          : hasShortLists ? 2
@@ -277,13 +318,12 @@ void Chooser::chooseSelectingWarps(OpChoice &choice, const Tiling &tiling,
 
 /// Leaves the splits open where a call's sizes tell whether lists of parts are
 /// worth it.
-llvm::Error Chooser::chooseSelectingSplits(OpChoice &choice,
-                                           bool usesThreshold) {
+llvm::Error TopKChooser::chooseSplits() {
   bool isOpen = goal.device && usesThreshold;
-  put(choice, Field::Splits, isOpen ? 0 : 1,
+  put(Field::Splits, isOpen ? 0 : 1,
       isOpen ? "few query tiles leave multiprocessors idle"
              : "the blocks in one");
-  const Setting *splits = settings.find(choice.name, Field::Splits);
+  const Setting *splits = find(Field::Splits);
   int64_t count = choice.get(Field::Splits);
   if (count > 1 && !usesThreshold && !splits->op.empty())
     return settings.explain(splits->column,
@@ -297,28 +337,21 @@ llvm::Error Chooser::chooseSelectingSplits(OpChoice &choice,
   return llvm::Error::success();
 }
 
-llvm::Error Chooser::chooseTopK(OpChoice &choice) {
-  auto op = cast<TopKOp>(choice.op);
-  FoundShape found =
-      findQueryShape(kernel, op.getImportance(), [](Value value) {
-        Operation *op = value.getDefiningOp();
-        return !op || isa<PoolOp, TopKOp, DeclarePooledOp, DeclareSelectionOp,
-                          UnionOp>(op);
-      });
-  int64_t group = found.shape ? found.shape->group : 1;
-  Tiling tiling = tile(getScope(op, group));
-  bool usesThreshold = chooseMethod(choice);
-  // A union's tile may have few rows, since its lists are long.
-  chooseSelectingTokens(choice, usesThreshold ? kPartRows : tiling.rows, group,
-                        usesThreshold);
-  chooseBlocks(choice, tiling, group, usesThreshold);
-  if (llvm::Error error = chooseSelectingSplits(choice, usesThreshold))
+llvm::Error TopKChooser::run() {
+  chooseMethod();
+  chooseTokens();
+  chooseBlocks();
+  if (llvm::Error error = chooseSplits())
     return error;
-  chooseProgram(choice);
-  choosePart(choice, group);
-  if (llvm::Error error = chooseHalo(choice, group, usesThreshold))
+  chooser.chooseProgram(choice);
+  chooser.choosePart(choice, group, /*warps=*/0);
+  if (llvm::Error error = chooseHalo())
     return error;
   if (goal.device)
-    chooseSelectingWarps(choice, tiling, group, usesThreshold);
+    chooseWarps();
   return llvm::Error::success();
+}
+
+llvm::Error schedule::chooseTopK(Chooser &chooser, OpChoice &choice) {
+  return TopKChooser(chooser, choice).run();
 }

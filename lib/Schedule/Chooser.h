@@ -8,14 +8,8 @@
 
 namespace nsacc::schedule {
 
-/// Number of windows that neighbouring blocks share, or the reason that none of
-/// them is carried.
-struct SharedWindows {
-  int64_t shared;
-  llvm::StringLiteral reason;
-};
-
-/// Chooses the schedules of one kernel.
+/// Chooses the schedules of one kernel. Ops choose their fields by
+/// ScheduleOpInterface::choose, with the help of what all ops share.
 class Chooser {
 public:
   Chooser(nsa::KernelOp kernel, const Goal &goal, const Settings &settings)
@@ -27,54 +21,49 @@ public:
 
   llvm::Expected<KernelChoice> run();
 
-private:
-  llvm::SmallVector<ProgramCut::Own> findOwn();
-  bool hasManyAttends();
-  bool cutsResult(nsa::AttendOp ranking);
-  llvm::Error checkProgram(const ScheduledOp &op);
-  llvm::Error checkAgreement(const ScheduledOp &op);
+  nsa::KernelOp getKernel() const { return kernel; }
+  const Goal &getGoal() const { return goal; }
+  const Settings &getSettings() const { return settings; }
+  const ProgramCut &getCut() const { return cut; }
 
   /// Setting for an op: by its name, for an op that shares a program with it,
   /// or for all ops.
   const Setting *find(const OpChoice &op, Field field) const;
+  /// Setting for an op, by its name or for all ops.
+  const Setting *findOwn(mlir::Operation *op, Field field) const {
+    return settings.find(names.lookup(op), field);
+  }
   /// Sets a field to the given value, or to the chosen one.
   void put(OpChoice &op, Field field, int64_t chosen,
            const llvm::Twine &reason);
 
+  /// Ops that tiles are chosen for together. An op that was given its own
+  /// program, or has one as a ranking or as a wide band, is alone.
   Scope getScope(mlir::Operation *op, int64_t group) const;
-  bool inverts(nsa::AttendOp op) const;
-  nsatile::LoopOrder getOrder(nsa::AttendOp op) const;
+  /// Order of an op's loops, if its schedule has one.
+  nsatile::LoopOrder getOrder(nsa::ScoringOpInterface op) const;
   nsatile::LoopOrder getOrder(const Scope &scope) const;
   Tiling tile(const Scope &scope) const;
+  /// Reason of an op's tile. Ops without a selection may have the tile of one
+  /// that has, so that they can share a program.
+  std::string explainTile(const OpChoice &choice, const Tiling &tiling) const;
 
-  llvm::Error chooseAttend(OpChoice &choice);
-  llvm::Error chooseImportance(OpChoice &choice);
-  llvm::Error chooseTopK(OpChoice &choice);
-  llvm::Error chooseSelectingSplits(OpChoice &choice, bool usesThreshold);
-  bool chooseMethod(OpChoice &choice);
-  void chooseSelectingTokens(OpChoice &choice, int64_t rows, int64_t group,
-                             bool usesThreshold);
-  void chooseBlocks(OpChoice &choice, const Tiling &tiling, int64_t group,
-                    bool usesThreshold);
-  SharedWindows findSharedWindows(nsa::TopKOp op, int64_t group,
-                                  bool usesThreshold) const;
-  llvm::Error chooseHalo(OpChoice &choice, int64_t group, bool usesThreshold);
-  const Program &getProgram(nsa::TopKOp op) const;
-  int64_t getSelectingKeys(nsa::TopKOp op, const Tiling &tiling) const;
-  void chooseSelectingWarps(OpChoice &choice, const Tiling &tiling,
-                            int64_t group, bool usesThreshold);
-  void choosePooling(OpChoice &choice);
-  void chooseMap(OpChoice &choice);
+  /// Chooses the fields of a tile. Warps belong to the rows that they were
+  /// chosen for. Parts belong to tiles whose rows aren't distributed over
+  /// warps.
   llvm::Error chooseTile(OpChoice &choice, const Scope &scope,
                          const Tiling &tiling);
-  void choosePart(OpChoice &choice, int64_t group);
-  void choosePeel(OpChoice &choice, const Scope &scope);
-  void chooseExact(OpChoice &choice, const Scope &scope);
-  llvm::Error chooseSplits(OpChoice &choice, int64_t group);
-  void chooseMergeHeads(OpChoice &choice, int64_t group);
-  void chooseChannels(OpChoice &choice, const Scope &scope);
-  int64_t chooseHeads(OpChoice &choice, int64_t group);
+  /// Called after the warps are chosen, since parts depend on them.
+  void choosePart(OpChoice &choice, int64_t group, int64_t warps);
   void chooseProgram(OpChoice &choice);
+
+private:
+  llvm::SmallVector<ProgramCut::Own> findOwn();
+  bool hasManyAttends();
+  bool cutsResult(nsa::ScoringOpInterface ranking);
+  llvm::Error checkProgram(const ScheduledOp &op);
+  llvm::Error checkAgreement(const ScheduledOp &op);
+  bool inverts(nsa::ScoringOpInterface op) const;
   void chooseResultChunks(llvm::MutableArrayRef<OpChoice> choices);
 
   nsa::KernelOp kernel;
@@ -85,10 +74,39 @@ private:
   llvm::DenseMap<mlir::Operation *, llvm::StringRef> names;
 };
 
+/// Chooses the schedule of one op.
+class OpChooser {
+protected:
+  OpChooser(Chooser &chooser, OpChoice &choice)
+      : chooser(chooser), choice(choice), kernel(chooser.getKernel()),
+        goal(chooser.getGoal()), settings(chooser.getSettings()) {}
+
+  void put(Field field, int64_t chosen, const llvm::Twine &reason) {
+    chooser.put(choice, field, chosen, reason);
+  }
+  /// Setting of the field for the op or for all ops.
+  const Setting *find(Field field) const {
+    return settings.find(choice.name, field);
+  }
+
+  Chooser &chooser;
+  OpChoice &choice;
+  nsa::KernelOp kernel;
+  const Goal &goal;
+  const Settings &settings;
+};
+
+llvm::Error chooseAttend(Chooser &chooser, OpChoice &choice);
+llvm::Error chooseTopK(Chooser &chooser, OpChoice &choice);
+
 int64_t toTokens(int64_t rows, int64_t group);
+/// Greatest divisor of `tokens` that isn't above `most`.
+int64_t findDivisor(int64_t tokens, int64_t most);
 /// Tokens of a part of about kPartRows rows. All tokens where parts would be
 /// much smaller.
 int64_t getPartTokens(int64_t tokens, int64_t group);
+/// Whether only unions take an op's lists.
+bool hasWideLists(nsa::ScoringOpInterface op);
 
 } // namespace nsacc::schedule
 

@@ -42,78 +42,94 @@ int64_t schedule::getReach(const MaskInfo &mask) {
   return reach;
 }
 
-AttendOp Scope::findSelecting() const {
-  SmallVector<AttendOp> all = findAllSelecting();
-  return all.empty() ? AttendOp() : all.front();
+SmallVector<ScoringOpInterface> schedule::findAttends(KernelOp kernel) {
+  SmallVector<ScoringOpInterface> found;
+  for (auto op : kernel.getBody().getOps<ScoringOpInterface>())
+    if (op.getValue())
+      found.push_back(op);
+  return found;
 }
 
-SmallVector<AttendOp> Scope::findAllSelecting() const {
-  SmallVector<AttendOp> found;
-  for (ScoringOpInterface op : ops)
-    if (auto attend = dyn_cast<AttendOp>(op.getOperation());
-        attend && attend.getSelection())
-      found.push_back(attend);
+bool schedule::hasHalves(Value tensor) {
+  return cast<NamedTensorType>(tensor.getType())
+             .getElementType()
+             .getIntOrFloatBitWidth() == 16;
+}
+
+bool schedule::hasHalves(ScoringOpInterface attend) {
+  return hasHalves(attend.getKey()) && hasHalves(attend.getValue());
+}
+
+std::optional<int64_t> schedule::getChannels(KernelOp kernel, Value tensor) {
+  auto type = cast<NamedTensorType>(tensor.getType());
+  return getStaticSize(kernel, type.getDims().back());
+}
+
+SmallVector<ScoringOpInterface> Scope::findAttends() const {
+  return llvm::to_vector(llvm::make_filter_range(
+      ops, [](ScoringOpInterface op) { return bool(op.getValue()); }));
+}
+
+ScoringOpInterface Scope::findSelecting() const {
+  SmallVector<ScoringOpInterface> all = findAllSelecting();
+  return all.empty() ? ScoringOpInterface() : all.front();
+}
+
+SmallVector<ScoringOpInterface> Scope::findAllSelecting() const {
+  SmallVector<ScoringOpInterface> found = findAttends();
+  llvm::erase_if(found,
+                 [](ScoringOpInterface op) { return !op.getSelection(); });
   return found;
 }
 
 int64_t Scope::getChannels() const {
   int64_t channels = 0;
-  for (ScoringOpInterface op : ops)
-    if (auto attend = dyn_cast<AttendOp>(op.getOperation()))
-      for (Value tensor : {attend.getKey(), attend.getValue()}) {
-        auto type = cast<NamedTensorType>(tensor.getType());
-        channels = std::max(
-            channels, getStaticSize(kernel, type.getDims().back()).value_or(0));
-      }
+  for (ScoringOpInterface op : findAttends())
+    for (Value tensor : {op.getKey(), op.getValue()})
+      channels =
+          std::max(channels, schedule::getChannels(kernel, tensor).value_or(0));
   return channels;
 }
 
 std::optional<DenseAttention> schedule::findDenseAttention(const Scope &scope) {
-  ScoringOpInterface only =
+  ScoringOpInterface attend =
       scope.ops.size() == 1 ? scope.ops.front() : ScoringOpInterface();
-  auto attend = only ? dyn_cast<AttendOp>(only.getOperation()) : AttendOp();
   // Selected keys come in tiles of their blocks.
-  if (!attend || attend.getSelection())
+  if (!attend || !attend.getValue() || attend.getSelection() ||
+      !hasHalves(attend))
     return std::nullopt;
   DenseAttention found = {attend};
   for (Value tensor : {attend.getKey(), attend.getValue()}) {
-    auto type = cast<NamedTensorType>(tensor.getType());
-    std::optional<int64_t> size =
-        getStaticSize(scope.kernel, type.getDims().back());
+    std::optional<int64_t> size = getChannels(scope.kernel, tensor);
     constexpr int64_t copiedAtOnce = 8;
-    if (!size || *size % copiedAtOnce != 0 ||
-        type.getElementType().getIntOrFloatBitWidth() != 16)
+    if (!size || *size % copiedAtOnce != 0)
       return std::nullopt;
     found.channels = std::max(found.channels, *size);
   }
   return found;
 }
 
-AttendOp schedule::findLongBlocks(KernelOp kernel) {
+ScoringOpInterface schedule::findLongBlocks(KernelOp kernel) {
   constexpr int64_t leastBlock = 256;
-  auto attends = llvm::to_vector(kernel.getBody().getOps<AttendOp>());
+  SmallVector<ScoringOpInterface> attends = findAttends(kernel);
   if (attends.size() != 1 || !attends.front().getSelection())
     return {};
-  AttendOp attend = attends.front();
+  ScoringOpInterface attend = attends.front();
   // The lengths of ragged rows aren't known before a call's offsets are read.
   if (cast<NamedTensorType>(attend.getQuery().getType()).isRagged())
     return {};
   auto type = cast<SelectionType>(attend.getSelection().getType());
-  bool hasHalves = llvm::all_of(ValueRange{attend.getKey(), attend.getValue()},
-                                [](Value tensor) {
-                                  return cast<NamedTensorType>(tensor.getType())
-                                             .getElementType()
-                                             .getIntOrFloatBitWidth() == 16;
-                                });
-  return type.getBlock() >= leastBlock && hasHalves ? attend : AttendOp();
+  return type.getBlock() >= leastBlock && hasHalves(attend)
+             ? attend
+             : ScoringOpInterface();
 }
 
-bool schedule::isPlain(AttendOp attend, const MaskInfo &mask) {
+bool schedule::isPlain(ScoringOpInterface attend, const MaskInfo &mask) {
   return attend.getScore().empty() && attend.getWeight().empty() &&
          mask.isExact();
 }
 
-PooledDimAttr schedule::getPooledKeys(AttendOp attend) {
+PooledDimAttr schedule::getPooledKeys(ScoringOpInterface attend) {
   for (Attribute dim :
        cast<NamedTensorType>(attend.getKey().getType()).getDims())
     if (auto pooled = dyn_cast<PooledDimAttr>(dim))
@@ -121,22 +137,20 @@ PooledDimAttr schedule::getPooledKeys(AttendOp attend) {
   return {};
 }
 
-AttendOp schedule::findRanking(KernelOp kernel) {
-  AttendOp found;
-  kernel.walk([&](AttendOp attend) {
-    if (!attend.getLse() || attend.getSelection() ||
-        attend.getOutput().use_empty() || !getPooledKeys(attend) ||
-        llvm::none_of(attend.getLse().getUsers(), llvm::IsaPred<ImportanceOp>))
-      return WalkResult::advance();
-    found = attend;
-    return WalkResult::interrupt();
-  });
-  return found;
+ScoringOpInterface schedule::findRanking(KernelOp kernel) {
+  for (ScoringOpInterface attend : findAttends(kernel)) {
+    Value lse = attend.getComputedLse();
+    if (lse && !attend.getSelection() && !attend.getOutput().use_empty() &&
+        getPooledKeys(attend) &&
+        llvm::any_of(lse.getUsers(), llvm::IsaPred<ImportanceOp>))
+      return attend;
+  }
+  return {};
 }
 
-bool schedule::canCutRanking(KernelOp kernel, AttendOp ranking) {
+bool schedule::canCutRanking(KernelOp kernel, ScoringOpInterface ranking) {
   auto isOwn = [&](Operation *op) { return op == ranking.getOperation(); };
-  auto isKeyMajor = [](AttendOp) { return false; };
+  auto isKeyMajor = [](ScoringOpInterface) { return false; };
   return !findResultSlices(kernel, {isOwn, isKeyMajor}).attends.empty();
 }
 

@@ -23,7 +23,7 @@ static void printSizes(KernelOp kernel, llvm::raw_ostream &os) {
 /// own: one that lists the blocks that tiles walk, or one that computes states
 /// of tiles of keys.
 static StringRef getProgramBefore(const OpChoice &op) {
-  if (op.kind != OpKind::Attend)
+  if (!op.has(Field::Order))
     return "";
   auto order = static_cast<nsatile::LoopOrder>(op.get(Field::Order));
   return order == nsatile::LoopOrder::Union      ? "union"
@@ -76,7 +76,8 @@ static void printOp(const OpChoice &choice, llvm::raw_ostream &os) {
       continue;
     os << "  " << choice.name;
     if (role == ProgramRole::Main)
-      os << " (" << getName(choice.kind) << describePlace(choice.op) << ")";
+      os << " (" << choice.getInterface().getScheduleName()
+         << describePlace(choice.op) << ")";
     else
       os << "." << getName(role);
     os << ": " << llvm::join(values, ", ") << "\n";

@@ -2,7 +2,7 @@
 
 #include "nsacc/Schedule/Programs.h"
 #include "llvm/ADT/EquivalenceClasses.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -13,28 +13,23 @@ using namespace nsacc::schedule;
 // Names
 //===----------------------------------------------------------------------===//
 
-std::optional<OpKind> schedule::getKind(Operation *op) {
-  return llvm::TypeSwitch<Operation *, std::optional<OpKind>>(op)
-      .Case([](AttendOp) { return OpKind::Attend; })
-      .Case([](ImportanceOp) { return OpKind::Importance; })
-      .Case([](TopKOp) { return OpKind::TopK; })
-      .Case([](PoolOp) { return OpKind::Pool; })
-      .Case([](MapOp) { return OpKind::Map; })
-      .Default([](Operation *) { return std::nullopt; });
+bool schedule::hasSchedule(Operation *op) {
+  auto scheduled = dyn_cast<ScheduleOpInterface>(op);
+  return scheduled && !scheduled.getFields().empty();
 }
 
 std::vector<ScheduledOp> schedule::getScheduledOps(KernelOp kernel) {
   std::vector<ScheduledOp> ops;
-  llvm::DenseMap<unsigned, unsigned> counts;
+  llvm::StringMap<unsigned> counts;
   for (Operation &op : kernel.getBody().front()) {
-    std::optional<OpKind> kind = getKind(&op);
-    if (!kind)
+    if (!hasSchedule(&op))
       continue;
-    unsigned number = ++counts[static_cast<unsigned>(*kind)];
+    auto scheduled = cast<ScheduleOpInterface>(op);
+    StringRef kind = scheduled.getScheduleName();
+    unsigned number = ++counts[kind];
     auto name = op.getLoc()->findInstanceOf<NameLoc>();
-    ops.push_back({&op, *kind,
-                   name ? name.getName().str()
-                        : (getName(*kind) + "." + Twine(number)).str()});
+    ops.push_back({&op, name ? name.getName().str()
+                             : (kind + "." + Twine(number)).str()});
   }
   return ops;
 }
@@ -45,7 +40,14 @@ std::vector<ScheduledOp> schedule::getScheduledOps(KernelOp kernel) {
 
 /// Whether the op's results are shared between query tiles.
 static bool isShared(Operation *op) {
-  return isa<PoolOp, TopKOp, DeclarePooledOp, DeclareSelectionOp, UnionOp>(op);
+  auto scheduled = dyn_cast<ScheduleOpInterface>(op);
+  return scheduled && scheduled.isShared();
+}
+
+static bool isImportance(Value tensor) {
+  auto type = dyn_cast<NamedTensorType>(tensor.getType());
+  return type && type.getRank() > 0 &&
+         isa<PooledDimAttr, BlocksDimAttr>(type.getDims().back());
 }
 
 bool ProgramCut::isInMemory(Value value) const {
@@ -63,9 +65,7 @@ void ProgramCut::putInMemory(Operation *op, StringRef reason) {
 }
 
 void ProgramCut::readFromMemory(Value value) {
-  if (Operation *op = value.getDefiningOp();
-      isa_and_present<MapOp, AttendOp, MergeOp, BlocksOp, ImportanceOp,
-                      IndicesOp>(op))
+  if (Operation *op = value.getDefiningOp())
     putInMemory(op, "another op reads it from memory, in tiles of keys or "
                     "query tiles of its own");
 }
@@ -77,7 +77,7 @@ void ProgramCut::separate(Value tensor) {
     return value != tensor && isInMemory(value);
   });
   for (Operation *other : found.others)
-    if (isa<AttendOp, MergeOp>(other))
+    if (llvm::none_of(other->getResults(), isImportance))
       putInMemory(other, "it's computed over other query tiles than its "
                          "readers are");
 }
@@ -87,25 +87,9 @@ ProgramCut::ProgramCut(KernelOp kernel, ArrayRef<Own> own) : kernel(kernel) {
     putInMemory(each.op, each.reason);
   Block &body = kernel.getBody().front();
   for (Operation &op : body)
-    llvm::TypeSwitch<Operation *>(&op)
-        .Case([&](AttendOp attend) {
-          for (Value read :
-               {attend.getQuery(), attend.getKey(), attend.getValue()})
-            readFromMemory(read);
-        })
-        .Case([&](ImportanceOp importance) {
-          readFromMemory(importance.getQuery());
-          readFromMemory(importance.getKey());
-        })
-        .Case([&](TopKOp topk) {
-          if (topk.getCount())
-            readFromMemory(topk.getCount());
-        })
-        .Case<PoolOp, DeclarePooledOp, DeclareSelectionOp, DeclareBlocksOp>(
-            [&](Operation *declare) {
-              for (Value read : declare->getOperands())
-                readFromMemory(read);
-            });
+    if (auto scheduled = dyn_cast<ScheduleOpInterface>(op))
+      for (Value read : scheduled.getOperandsInMemory())
+        readFromMemory(read);
   // Values in memory are computed from other values.
   for (size_t known = memory.size() + 1; known != memory.size();) {
     known = memory.size();
@@ -124,7 +108,7 @@ ProgramCut::ProgramCut(KernelOp kernel, ArrayRef<Own> own) : kernel(kernel) {
 
 /// Adds a program of the ops that the tensors are computed from, up to values
 /// in memory.
-void ProgramCut::addProgram(llvm::StringLiteral what, ArrayRef<Value> tensors) {
+void ProgramCut::addProgram(StringRef what, ArrayRef<Value> tensors) {
   Program program = {what, {}};
   SmallVector<Value> open(tensors);
   llvm::DenseSet<Value> seen;
@@ -140,11 +124,6 @@ void ProgramCut::addProgram(llvm::StringLiteral what, ArrayRef<Value> tensors) {
   programs.push_back(std::move(program));
 }
 
-static bool isImportance(Value tensor) {
-  auto type = dyn_cast<NamedTensorType>(tensor.getType());
-  return type && isa<PooledDimAttr, BlocksDimAttr>(type.getDims().back());
-}
-
 void ProgramCut::addPrograms() {
   auto addOne = [&](ArrayRef<Value> tensors) {
     Value first = tensors.front();
@@ -156,16 +135,13 @@ void ProgramCut::addPrograms() {
     if (!found.shape)
       addProgram("map", tensors);
     else
-      addProgram(isImportance(first) ? llvm::StringLiteral("importance")
-                                     : llvm::StringLiteral("attend"),
-                 tensors);
+      addProgram(isImportance(first) ? "importance" : "attend", tensors);
   };
   Block &body = kernel.getBody().front();
   for (Operation &op : body) {
-    if (isa<PoolOp>(op))
-      addProgram("pool", op.getResult(0));
-    else if (isa<TopKOp>(op))
-      addProgram("select", op.getResult(0));
+    if (isShared(&op) && hasSchedule(&op))
+      addProgram(cast<ScheduleOpInterface>(op).getProgramName(),
+                 op.getResult(0));
     SmallVector<Value> kept;
     for (Value result : op.getResults())
       if (memory.contains(result))
@@ -202,7 +178,8 @@ void ProgramCut::share() {
   for (const Program &program : programs) {
     Operation *first = nullptr;
     for (Operation *op : program.ops) {
-      if (program.what != "attend" || !isa<AttendOp>(op))
+      if (program.what != "attend" || !isa<ScoringOpInterface>(op) ||
+          llvm::any_of(op->getResults(), isImportance))
         continue;
       classes.insert(op);
       if (first)

@@ -55,7 +55,7 @@ QueryCount::Dim QueryCount::getDim(Attribute dim) {
 std::optional<QueryCount> QueryCount::get(KernelOp kernel) {
   // Long blocks are taken one after the other, however many queries there are,
   // unless their lists are handed in.
-  AttendOp inverted = findLongBlocks(kernel);
+  ScoringOpInterface inverted = findLongBlocks(kernel);
   if (inverted && !isHandedIn(inverted.getSelection()))
     return std::nullopt;
   QueryCount count;
@@ -113,8 +113,8 @@ void QueryCount::setFewAndMany(KernelOp kernel) {
   }
   few = makeCase(kernel, Queries::Few, fewConditions);
 
-  auto attend = dyn_cast<AttendOp>(longest->getOperation());
-  if (AttendOp ranking = findRanking(kernel); ranking && !isRagged) {
+  ScoringOpInterface attend = *longest;
+  if (ScoringOpInterface ranking = findRanking(kernel); ranking && !isRagged) {
     // With its own program, the attention to pooled keys has large tiles, and a
     // selection needn't recompute its log-sum-exps. From 1024 pooled keys on,
     // that is worth a result in memory. Where the call can't be cut, the result
@@ -134,7 +134,7 @@ void QueryCount::setFewAndMany(KernelOp kernel) {
     hasOwnTiles = true;
     return;
   }
-  if (ops.size() > 1 || !attend || attend.getSelection() || isRagged)
+  if (ops.size() > 1 || !attend.getValue() || attend.getSelection() || isRagged)
     return;
   valueChannels = getDims(attend.getValue()).back();
   if (isPlain(attend, analyzeMask(attend))) {

@@ -88,16 +88,16 @@ private:
     // A merge of values in memory has the query tiles of the attentions behind
     // them.
     if (auto merge = dyn_cast<MergeOp>(op); merge && !found.shape)
-      if (AttendOp attend = findAttend(merge))
-        add(cast<ScoringOpInterface>(attend.getOperation()));
+      if (ScoringOpInterface attend = findAttend(merge))
+        add(attend);
   }
 
-  static AttendOp findAttend(MergeOp merge) {
+  static ScoringOpInterface findAttend(MergeOp merge) {
     for (Value output : merge.getOutputs()) {
-      if (auto attend = output.getDefiningOp<AttendOp>())
+      if (auto attend = output.getDefiningOp<ScoringOpInterface>())
         return attend;
       if (auto inner = output.getDefiningOp<MergeOp>())
-        if (AttendOp attend = findAttend(inner))
+        if (ScoringOpInterface attend = findAttend(inner))
           return attend;
     }
     return {};

@@ -1,6 +1,8 @@
 //===- ResultSlices.cpp - Results that stand in memory in parts -----------===//
 
 #include "nsacc/Schedule/ResultSlices.h"
+#include "KernelFacts.h"
+#include "nsacc/Schedule/ScheduleOpInterface.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -13,9 +15,9 @@ namespace {
 /// Finds out whether an attention's results can be computed and read in slices.
 class SliceFinder {
 public:
-  SliceFinder(KernelOp kernel, const ProgramUses &uses, AttendOp attend)
-      : kernel(kernel), uses(uses), attend(attend),
-        dims(getDims(cast<ScoringOpInterface>(attend.getOperation()))) {}
+  SliceFinder(KernelOp kernel, const ProgramUses &uses,
+              ScoringOpInterface attend)
+      : kernel(kernel), uses(uses), attend(attend), dims(getDims(attend)) {}
 
   bool run();
 
@@ -44,7 +46,7 @@ private:
 
   KernelOp kernel;
   const ProgramUses &uses;
-  AttendOp attend;
+  ScoringOpInterface attend;
   QueryDims dims;
 };
 
@@ -52,7 +54,8 @@ private:
 
 bool SliceFinder::isInMemory(Value value) {
   Operation *op = value.getDefiningOp();
-  return !op || isa<PoolOp, TopKOp, DeclarePooledOp>(op) || uses.isOwn(op);
+  auto scheduled = dyn_cast_or_null<ScheduleOpInterface>(op);
+  return !op || (scheduled && scheduled.isShared()) || uses.isOwn(op);
 }
 
 /// Whether the op reads operands that stand in slices at the result's own
@@ -74,19 +77,17 @@ bool SliceFinder::readsRows(Operation *op) {
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case([&](MapOp map) { return readsRows(map); })
       .Case<MergeOp, BlocksOp>([&](Operation *each) { return true; })
-      .Case([&](ImportanceOp importance) {
-        return !uses.isOwn(op) && hasSameTokens(op) &&
-               !areComputed({importance.getQuery(), importance.getKey()});
-      })
       .Case([&](TopKOp topk) {
         // Tokens that share a list may be in two slices.
         return topk.getShareTokens() == 1 &&
                !(topk.getCount() && values.contains(topk.getCount()));
       })
-      .Case([&](AttendOp reader) {
-        return hasSameTokens(op) && !uses.isKeyMajor(reader) &&
+      .Case([&](ScoringOpInterface reader) {
+        bool isElsewhere =
+            reader.getValue() ? uses.isKeyMajor(reader) : uses.isOwn(op);
+        return hasSameTokens(op) && !isElsewhere &&
                !areComputed(
-                   {reader.getQuery(), reader.getKey(), reader.getValue()});
+                   cast<ScheduleOpInterface>(op).getOperandsInMemory());
       })
       .Case<IndicesOp, ReturnOp>([](Operation *) { return true; })
       .Default([](Operation *) { return false; });
@@ -150,12 +151,10 @@ bool SliceFinder::run() {
 ResultSlices schedule::findResultSlices(KernelOp kernel,
                                         const ProgramUses &uses) {
   ResultSlices found;
-  for (AttendOp attend : kernel.getBody().getOps<AttendOp>()) {
+  for (ScoringOpInterface attend : findAttends(kernel)) {
     if (!uses.isOwn(attend))
       continue;
-    QueryDims dims =
-        getQueryShape(kernel, cast<ScoringOpInterface>(attend.getOperation()))
-            .dims;
+    QueryDims dims = getQueryShape(kernel, attend).dims;
     bool isOther = !found.attends.empty() && (dims.batch != found.dims.batch ||
                                               dims.token != found.dims.token);
     SliceFinder finder(kernel, uses, attend);

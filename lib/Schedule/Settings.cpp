@@ -63,15 +63,20 @@ Error Settings::addTuned(StringRef tuned, bool isModelled) {
   Expected<Settings> found = parse(tuned);
   if (!found)
     return found.takeError();
-  for (const Setting &setting : found->list) {
+  addTuned(*found, isModelled);
+  return Error::success();
+}
+
+void Settings::addTuned(const Settings &tuned, bool isModelled) {
+  for (const Setting &setting : tuned.list) {
     if (find(setting.op, setting.field))
       continue;
     isChanged = true;
     list.push_back(setting);
     list.back().isTuned = true;
     list.back().isModelled = isModelled;
+    list.back().isDerived = false;
   }
-  return Error::success();
 }
 
 Settings Settings::getOf(StringRef kernel) const {

@@ -21,18 +21,16 @@ std::string nsacc::describeQueries(Queries queries) {
 void QueryCount::setShort(KernelOp kernel) {
   SmallVector<ScoringOpInterface> ops;
   kernel.walk([&](ScoringOpInterface op) { ops.push_back(op); });
-  auto attend = ops.size() == 1 ? dyn_cast<AttendOp>(ops.front().getOperation())
-                                : AttendOp();
-  if (!attend || attend.getSelection())
+  if (ops.size() != 1)
+    return;
+  ScoringOpInterface attend = ops.front();
+  if (!attend.getValue() || attend.getSelection())
     return;
   auto getType = [](Value tensor) {
     return cast<NamedTensorType>(tensor.getType());
   };
   auto query = getType(attend.getQuery()), key = getType(attend.getKey()),
        value = getType(attend.getValue());
-  auto hasHalves = [](NamedTensorType type) {
-    return type.getElementType().getIntOrFloatBitWidth() == 16;
-  };
   // [batch, tokens, heads, channels], or [tokens, heads, channels]
   Attribute tokens = query.getDims().take_back(3).front(),
             keys = key.getDims().take_back(3).front();
@@ -41,8 +39,7 @@ void QueryCount::setShort(KernelOp kernel) {
     return isa<IntegerAttr>(dim) ||
            (named && hasInput(kernel, named.getName()));
   };
-  if (!hasHalves(key) || !hasHalves(value) || !isKnown(tokens) ||
-      !isKnown(keys))
+  if (!schedule::hasHalves(attend) || !isKnown(tokens) || !isKnown(keys))
     return;
   shortRows = {getDim(tokens),
                getDim(keys),

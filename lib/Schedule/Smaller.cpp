@@ -21,8 +21,8 @@ static constexpr Tile kTiles[] = {
 /// Windows of poolings, larger ones first.
 static constexpr int64_t kWindows[] = {4, 1};
 
-static Field getColumnField(OpKind kind) {
-  return kind == OpKind::TopK ? Field::Blocks : Field::Keys;
+static Field getColumnField(const OpChoice &op) {
+  return op.has(Field::Blocks) ? Field::Blocks : Field::Keys;
 }
 
 /// Current value of a field that is lowered step by step. A top-k whose rows
@@ -58,17 +58,15 @@ static bool lower(const OpChoice &op, Settings &settings, Field field,
 /// false where a tile has one head, or all heads in any case.
 static bool takeFewerHeads(KernelOp kernel, Settings &settings,
                            const OpChoice &op, bool keepsGiven) {
-  auto attend = dyn_cast<AttendOp>(op.op);
-  if (!attend || attend.getSelection() || op.get(Field::Tokens) > 1 ||
+  auto scoring = dyn_cast<ScoringOpInterface>(op.op);
+  if (!scoring || !op.has(Field::Order) || scoring.getSelection() ||
+      op.get(Field::Tokens) > 1 ||
       static_cast<nsatile::LoopOrder>(op.get(Field::Order)) ==
           nsatile::LoopOrder::KeyMajor ||
       (keepsGiven && isGiven(op, settings, Field::Heads)))
     return false;
-  const auto &now = op.fields[static_cast<size_t>(Field::Heads)];
-  int64_t heads =
-      now && now->value > 0
-          ? now->value
-          : getQueryShape(kernel, cast<ScoringOpInterface>(op.op)).group;
+  int64_t now = op.has(Field::Heads) ? op.get(Field::Heads) : 0,
+          heads = now > 0 ? now : getQueryShape(kernel, scoring).group;
   if (heads == 1)
     return false;
   settings.set(op.name, Field::Heads, heads / 2);
@@ -81,19 +79,18 @@ static bool takeNext(KernelOp kernel, Settings &settings, const OpChoice &op,
   auto lowerTo = [&](Field field, int64_t value) {
     return lower(op, settings, field, value, keepsGiven);
   };
-  if (op.kind == OpKind::Map)
-    return false;
-  if (op.kind == OpKind::Pool)
+  if (op.has(Field::Windows))
     return llvm::any_of(kWindows, [&](int64_t windows) {
       return lowerTo(Field::Windows, windows);
     });
+  if (!op.has(Field::Tokens))
+    return false;
   // Lists of candidates leave less room than tiles do.
-  if (op.kind == OpKind::TopK &&
-      op.fields[static_cast<size_t>(Field::BlocksPerSM)] &&
+  if (op.has(Field::Blocks) && op.has(Field::BlocksPerSM) &&
       lowerTo(Field::BlocksPerSM, 1))
     return true;
   if (llvm::any_of(kTiles, [&](const Tile &tile) {
-        bool isLess = lowerTo(getColumnField(op.kind), tile.columns);
+        bool isLess = lowerTo(getColumnField(op), tile.columns);
         if (tile.tokens)
           isLess |= lowerTo(Field::Tokens, *tile.tokens);
         return isLess;
@@ -126,8 +123,8 @@ std::optional<Settings> schedule::makeSmaller(KernelOp kernel, const Goal &goal,
 // Registers
 //===----------------------------------------------------------------------===//
 
-static Field getRelievedField(OpKind kind, bool isExact) {
-  return isExact ? Field::ExactKeys : getColumnField(kind);
+static Field getRelievedField(const OpChoice &op, bool isExact) {
+  return isExact ? Field::ExactKeys : getColumnField(op);
 }
 
 /// Whether the compiler chose the op's tiles, without a measurement. Ops with
@@ -141,7 +138,7 @@ static bool isRelievable(const OpChoice &op, const Settings &settings,
   if (!scoring || op.isMeasured ||
       nsacc::countPairInstructions(scoring) > mostInstructions)
     return false;
-  return op.fields[static_cast<size_t>(field)] && !isGiven(op, settings, field);
+  return op.has(field) && !isGiven(op, settings, field);
 }
 
 /// Number of keys to try next: a quarter less where a loop's step spills
@@ -163,7 +160,7 @@ std::optional<Settings> schedule::relieve(KernelOp kernel, const Goal &goal,
   bool isRelieved = false;
   for (const Spill &spill : spills)
     for (const OpChoice &op : choice->ops) {
-      Field field = getRelievedField(op.kind, spill.isExact);
+      Field field = getRelievedField(op, spill.isExact);
       if (!llvm::is_contained(spill.ops, op.name) ||
           !isRelievable(op, settings, field))
         continue;
@@ -187,7 +184,7 @@ bool schedule::mayRelieve(KernelOp kernel, const Goal &goal,
   }
   return llvm::any_of(choice->ops, [&](const OpChoice &op) {
     auto hasChosen = [&](bool isExact) {
-      return isRelievable(op, settings, getRelievedField(op.kind, isExact));
+      return isRelievable(op, settings, getRelievedField(op, isExact));
     };
     return hasChosen(false) || hasChosen(true);
   });

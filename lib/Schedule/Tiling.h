@@ -19,6 +19,9 @@ struct Tiling {
   int64_t blocksPerSM = 1, stages = 2;
   /// Whether tiles of this kind were measured; see OpChoice.
   bool isMeasured = false;
+  /// Op with the selection that the tile was chosen for; null where no
+  /// selection mattered.
+  nsa::ScoringOpInterface selecting = {};
 };
 
 /// Counts the instructions for a pair of query and key in its mask, score and
@@ -37,7 +40,7 @@ Tiling tileForWarpgroups(const Scope &scope, nsatile::LoopOrder order,
 /// Whether the lists of so many tokens fit the list of a union. Lists of up to
 /// 64 rows always do: a product takes these rows in one anyway. If `areWhole`,
 /// each list also has all of its tokens in the tile, or all tokens of the tile.
-bool fitsUnion(nsa::AttendOp selecting, int64_t group, int64_t tokens,
+bool fitsUnion(nsa::ScoringOpInterface selecting, int64_t group, int64_t tokens,
                bool areWhole);
 /// Greatest number of tokens, at most `tokens`, with lists that fit the list of
 /// a union (kMostListed) for each attention. If `areWhole`, no tile may have

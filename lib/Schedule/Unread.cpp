@@ -26,13 +26,18 @@ static bool hasMapProgram(Operation *op, const ProgramCut &cut) {
   });
 }
 
+static bool hasSelection(const OpChoice &op) {
+  auto scoring = dyn_cast<ScoringOpInterface>(op.op);
+  return scoring && scoring.getSelection();
+}
+
 /// Reason that the op's program has no producer. Empty where it may have one,
 /// which depends on sizes.
 static std::string explainNoProducer(const OpChoice &op) {
-  if (op.kind == OpKind::Attend &&
+  if (op.has(Field::Order) &&
       static_cast<nsatile::LoopOrder>(op.get(Field::Order)) ==
           nsatile::LoopOrder::KeyMajor &&
-      !cast<AttendOp>(op.op).getSelection())
+      !hasSelection(op))
     return "order=key_major has no warps that load for others";
   int64_t warps = op.get(Field::Warps);
   if (warps % nsatile::kGroupWarps != 0)
@@ -68,8 +73,7 @@ static TopKOp findSelection(Operation *op, const ProgramCut &cut) {
 
 /// Whether the blocks of a selection leave states.
 static bool hasInvertedStates(const OpChoice &op) {
-  auto attend = dyn_cast<AttendOp>(op.op);
-  return attend && attend.getSelection() &&
+  return op.has(Field::Order) && hasSelection(op) &&
          static_cast<nsatile::LoopOrder>(op.get(Field::Order)) ==
              nsatile::LoopOrder::KeyMajor;
 }
@@ -79,12 +83,11 @@ static bool hasInvertedStates(const OpChoice &op) {
 static std::string explainUnread(const OpChoice &op, const KernelChoice &choice,
                                  const Setting &setting, const Goal &goal) {
   const ProgramCut &cut = choice.cut;
-  auto attend = dyn_cast<AttendOp>(op.op);
-  bool isNamed = !setting.op.empty() && op.kind != OpKind::TopK;
+  bool isNamed = !setting.op.empty() && !isa<TopKOp>(op.op);
   if (isNamed && getInfo(setting.field).isOfProgram)
     if (TopKOp topk = findSelection(op.op, cut))
       for (const OpChoice &each : choice.ops)
-        if (each.op == topk.getOperation())
+        if (each.op == topk)
           return "the program that computes it is that of '" + each.name +
                  "': set it for '" + each.name + "'";
   switch (setting.field) {
@@ -93,15 +96,13 @@ static std::string explainUnread(const OpChoice &op, const KernelChoice &choice,
       return "no attention has a selection, whose blocks that order walks";
     return "";
   case Field::Channels:
-    return op.fields[static_cast<size_t>(Field::Channels)]
-               ? ""
-               : "states of key_major have all channels";
+    return op.has(Field::Channels) ? ""
+                                   : "states of key_major have all channels";
   case Field::Heads:
-    return op.fields[static_cast<size_t>(Field::Heads)]
+    return op.has(Field::Heads)
                ? ""
                : "tiles that go over a selection, or leave states of "
-                 "key_major, "
-                 "have all heads that share a key head";
+                 "key_major, have all heads that share a key head";
   case Field::Splits:
     if (op.get(Field::Splits) != setting.value)
       return op.fields[static_cast<size_t>(Field::Splits)]->reason;
@@ -117,11 +118,11 @@ static std::string explainUnread(const OpChoice &op, const KernelChoice &choice,
                ? ""
                : "splits=1 leaves no states to merge";
   case Field::MergeHeads:
-    return op.fields[static_cast<size_t>(Field::MergeHeads)]
+    return op.has(Field::MergeHeads)
                ? ""
                : "only states of splits are merged by heads";
   case Field::Chunk: {
-    if (!op.fields[static_cast<size_t>(Field::Chunk)])
+    if (!op.has(Field::Chunk))
       return "only a selection's blocks under key_major, and an attention with "
              "a program of its own that tiles of its queries read, leave what "
              "stands in memory in chunks";
@@ -138,7 +139,8 @@ static std::string explainUnread(const OpChoice &op, const KernelChoice &choice,
                  "have tokens";
   case Field::Softmax:
   case Field::Rescale:
-    if (attend && attend.getNumResults() == 1)
+    if (auto scoring = dyn_cast<ScoringOpInterface>(op.op);
+        scoring && !scoring.isSoftmax())
       return "no attention has a softmax";
     break;
   default:
@@ -160,7 +162,7 @@ static void warnIfUnread(const Setting &setting, const Goal &goal,
   for (const KernelChoice &choice : choices)
     for (const OpChoice &op : choice.ops) {
       bool isMeant = setting.op.empty() || setting.op == op.name;
-      if (!isMeant || !getInfo(setting.field).isOf(op.kind))
+      if (!isMeant || !op.getInterface().has(setting.field))
         continue;
       std::string found = explainUnread(op, choice, setting, goal);
       if (found.empty())

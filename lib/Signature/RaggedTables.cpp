@@ -14,20 +14,11 @@ using nsa::ScalarPlaces;
 static void
 forEachClause(Operation *op,
               llvm::function_ref<void(Region &, const ScalarPlaces &)> visit) {
-  auto visitOne = [&](nsa::ScoringOpInterface op, Region &region,
-                      unsigned leading) {
-    if (!region.empty())
-      visit(region, ScalarPlaces::get(op, region, leading));
-  };
-  if (auto scoring = dyn_cast<nsa::ScoringOpInterface>(op)) {
-    visitOne(scoring, scoring.getMask(), 0);
-    visitOne(scoring, scoring.getScore(), 1);
-    visitOne(scoring, scoring.getWeight(), 1);
-  }
-  if (auto attend = dyn_cast<nsa::AttendOp>(op)) {
-    visitOne(attend, attend.getNormalize(), 2);
-    visitOne(attend, attend.getSink(), 0);
-  }
+  if (auto scoring = dyn_cast<nsa::ScoringOpInterface>(op))
+    for (Region &region : op->getRegions())
+      if (!region.empty() && &region != &scoring.getScale())
+        visit(region,
+              ScalarPlaces::get(scoring, region, scoring.countLeading(region)));
   auto topk = dyn_cast<nsa::TopKOp>(op);
   if (topk && !topk.getMask().empty())
     visit(topk.getMask(), ScalarPlaces::get(topk));

@@ -31,7 +31,8 @@ static const Candidate *findGood(const CompiledProgram &program,
     Tasks tasks(workers);
     for (size_t i = 0; i < batch.size(); ++i)
       tasks.add(i, [&, i] {
-        auto code = program.compileFor(kernel, sizes, batch[i].schedule);
+        auto code =
+            program.compileFor(kernel, sizes, batch[i].schedule.toString());
         isGood[i] = code && code->losses.empty();
         llvm::consumeError(code.takeError());
         return llvm::Error::success();
@@ -47,13 +48,13 @@ static const Candidate *findGood(const CompiledProgram &program,
 llvm::Expected<std::string>
 tuning::chooseByModel(const CompiledProgram &program, llvm::StringRef kernel,
                       const DimSizes &sizes, const ModelOptions &options) {
-  std::string best;
+  schedule::Settings best;
   auto use = [&](nsa::KernelOp op, const schedule::Goal &goal,
                  const schedule::Settings &given) -> llvm::Error {
-    auto current = makeCandidate(op, goal, given, "", sizes, options);
+    auto current = makeCandidate(op, goal, given, {}, sizes, options);
     if (!current)
       return current.takeError();
-    auto groups = listGroups(op, goal, given, "", sizes, options);
+    auto groups = listGroups(op, goal, given, {}, sizes, options);
     if (!groups)
       return groups.takeError();
     for (Grid grid : {Grid::Programs, Grid::Tiles})
@@ -75,7 +76,7 @@ tuning::chooseByModel(const CompiledProgram &program, llvm::StringRef kernel,
   };
   if (llvm::Error error = program.withKernel(kernel, sizes, use))
     return std::move(error);
-  return best;
+  return best.toString();
 }
 
 static llvm::Expected<std::string> find(const CompiledProgram &program,

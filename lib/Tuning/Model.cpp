@@ -167,9 +167,8 @@ double tuning::countBytes(Type type, const CallSizes &sizes) {
 }
 
 bool tuning::isOfKeys(ScoringOpInterface op, Value tensor) {
-  auto attend = dyn_cast<AttendOp>(op.getOperation());
   return tensor != op.getQuery() &&
-         (tensor == op.getKey() || (attend && tensor == attend.getValue()));
+         (tensor == op.getKey() || tensor == op.getValue());
 }
 
 namespace {
@@ -200,7 +199,7 @@ public:
 
 private:
   Prediction::Op predictScoring(const OpChoice &op);
-  Prediction::Op predictSelected(const OpChoice &op, AttendOp attend);
+  Prediction::Op predictSelected(const OpChoice &op);
   Prediction::Op predictTopK(const OpChoice &op);
   Prediction::Op predictMemory(const OpChoice &op);
 
@@ -242,19 +241,10 @@ private:
 /// Whether each pair takes an exponential, or a function of the same cost: a
 /// softmax's pairs do, and pairs whose weights are computed by such a function.
 bool hasExponentials(ScoringOpInterface op) {
-  Region *weight;
-  if (auto attend = dyn_cast<AttendOp>(op.getOperation())) {
-    weight = &attend.getWeight();
-    if (weight->empty())
-      return true;
-  } else {
-    auto importance = cast<ImportanceOp>(op.getOperation());
-    weight = &importance.getWeight();
-    if (importance.getLse())
-      return true;
-  }
-  return weight
-      ->walk([](Operation *each) {
+  if (op.takesExponentials())
+    return true;
+  return op.getWeight()
+      .walk([](Operation *each) {
         return each->getName().getDialectNamespace() == "math"
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
@@ -269,9 +259,9 @@ struct Scoring {
     auto query = cast<NamedTensorType>(op.getQuery().getType());
     keyChannels = sizes.get(query.getDims().back());
     bytes = std::max(1u, query.getElementType().getIntOrFloatBitWidth() / 8);
-    if (auto attend = dyn_cast<AttendOp>(op.getOperation()))
-      valueChannels = sizes.get(
-          cast<NamedTensorType>(attend.getValue().getType()).getDims().back());
+    if (Value values = op.getValue())
+      valueChannels =
+          sizes.get(cast<NamedTensorType>(values.getType()).getDims().back());
     batch = sizes.getBatch(shape.dims);
     heads = sizes.get(shape.dims.head);
     queries = sizes.getLength(shape.dims.token);
@@ -514,8 +504,8 @@ double Predictor::mergeSplits(const Scoring &size, double splits) const {
 
 Prediction::Op Predictor::predictScoring(const OpChoice &op) {
   auto scoring = cast<ScoringOpInterface>(op.op);
-  if (auto attend = dyn_cast<AttendOp>(op.op); attend && attend.getSelection())
-    return predictSelected(op, attend);
+  if (scoring.getValue() && scoring.getSelection())
+    return predictSelected(op);
   Scoring size(kernel, scoring, sizes);
   const auto &heads = op.fields[static_cast<size_t>(Field::Heads)];
   double group = heads && heads->value > 0 ? static_cast<double>(heads->value)
@@ -546,10 +536,10 @@ Prediction::Op Predictor::predictScoring(const OpChoice &op) {
   return found;
 }
 
-Prediction::Op Predictor::predictSelected(const OpChoice &op, AttendOp attend) {
+Prediction::Op Predictor::predictSelected(const OpChoice &op) {
   auto scoring = cast<ScoringOpInterface>(op.op);
   Scoring size(kernel, scoring, sizes);
-  auto type = cast<SelectionType>(attend.getSelection().getType());
+  auto type = cast<SelectionType>(scoring.getSelection().getType());
   double block = static_cast<double>(type.getBlock());
   double blocks = std::max(1.0, std::ceil(countKeys(scoring, sizes) / block));
   double top = std::min(static_cast<double>(type.getTop()), blocks);
@@ -691,23 +681,14 @@ Prediction::Op Predictor::predictMemory(const OpChoice &op) {
 Prediction Predictor::run() {
   Prediction all;
   for (const OpChoice &op : choice.ops) {
-    Prediction::Op found;
-    switch (op.kind) {
-    case OpKind::Attend:
-    case OpKind::Importance:
-      found = predictScoring(op);
-      break;
-    case OpKind::TopK:
-      found = predictTopK(op);
-      break;
-    case OpKind::Pool:
-    case OpKind::Map:
-      found = predictMemory(op);
-      break;
-    }
+    Operation *computed = op.op;
+    Prediction::Op found = isa<ScoringOpInterface>(computed)
+                               ? predictScoring(op)
+                           : isa<TopKOp>(computed) ? predictTopK(op)
+                                                   : predictMemory(op);
     // If a top-k reads an importance, its program computes the importance.
     bool isOfTopK =
-        op.kind == OpKind::Importance &&
+        isa<ImportanceOp>(computed) &&
         llvm::none_of(choice.cut.getPrograms(), [&](const Program &program) {
           return program.what == "importance" && program.ops.contains(op.op);
         });

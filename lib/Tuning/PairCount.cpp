@@ -88,9 +88,8 @@ private:
 /// Selection of an attention; null if there is none. An importance's pairs
 /// count without its selection.
 static SelectionType getSelection(ScoringOpInterface op) {
-  auto attend = dyn_cast<AttendOp>(op.getOperation());
-  return attend && attend.getSelection()
-             ? cast<SelectionType>(attend.getSelection().getType())
+  return op.getValue() && op.getSelection()
+             ? cast<SelectionType>(op.getSelection().getType())
              : SelectionType();
 }
 

@@ -43,7 +43,7 @@ llvm::json::Value tuning::toJSON(const TuneResult &result) {
   llvm::json::Array trials;
   for (const Trial &trial : result.trials) {
     llvm::json::Object each(
-        {{"schedule", trial.candidate.schedule},
+        {{"schedule", trial.candidate.schedule.toString()},
          {"predicted_ms", trial.candidate.predicted * 1e3}});
     if (trial.isMeasured())
       each["ms"] = trial.getMedian();

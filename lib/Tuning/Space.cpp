@@ -24,19 +24,18 @@ using Assignment = std::map<std::pair<std::string, Field>, int64_t>;
 
 } // namespace
 
-static Assignment read(StringRef schedule) {
+static Assignment read(const Settings &schedule) {
   Assignment values;
-  Settings settings = llvm::cantFail(Settings::parse(schedule));
-  for (const Setting &setting : settings.getList())
+  for (const Setting &setting : schedule.getList())
     values[{setting.op, setting.field}] = setting.value;
   return values;
 }
 
-static std::string spell(const Assignment &values) {
+static Settings toSettings(const Assignment &values) {
   Settings settings;
   for (const auto &[place, value] : values)
     settings.set(place.first, place.second, value);
-  return settings.toString();
+  return settings;
 }
 
 /// "slc: order=union, tokens=8, …", for all ops.
@@ -55,27 +54,26 @@ static std::string spell(const KernelChoice &choice) {
 static llvm::Expected<KernelChoice> chooseWith(KernelOp kernel,
                                                const Goal &goal,
                                                const Settings &given,
-                                               StringRef schedule) {
+                                               const Settings &schedule) {
   Settings settings = given;
-  if (llvm::Error error = settings.addTuned(schedule))
-    return std::move(error);
+  settings.addTuned(schedule);
   return choose(kernel, goal, settings);
 }
 
 llvm::Expected<Candidate>
 tuning::makeCandidate(KernelOp kernel, const Goal &goal, const Settings &given,
-                      StringRef schedule, const DimSizes &sizes,
+                      const Settings &schedule, const DimSizes &sizes,
                       const ModelOptions &options) {
   auto choice = chooseWith(kernel, goal, given, schedule);
   if (!choice)
     return choice.takeError();
-  return Candidate{schedule.str(), spell(*choice),
+  return Candidate{schedule, spell(*choice),
                    predict(kernel, goal, *choice, sizes, options).seconds};
 }
 
 llvm::Expected<std::vector<Group>>
 tuning::listGroups(KernelOp kernel, const Goal &goal, const Settings &given,
-                   StringRef schedule, const DimSizes &sizes,
+                   const Settings &schedule, const DimSizes &sizes,
                    const ModelOptions &options) {
   auto choice = chooseWith(kernel, goal, given, schedule);
   if (!choice)
@@ -87,19 +85,14 @@ tuning::listGroups(KernelOp kernel, const Goal &goal, const Settings &given,
     if (!seen.insert(op.op).second)
       continue;
     Group &group = groups.emplace_back();
-    group.kind = op.kind;
     llvm::SmallPtrSet<Operation *, 4> members = {op.op};
-    if (op.kind != OpKind::TopK)
-      for (Operation *other : choice->cut.getSharing(op.op))
-        if (!isa<TopKOp>(other))
-          members.insert(other);
+    for (Operation *other : choice->cut.getSharing(op.op))
+      members.insert(other);
     for (auto [index, other] : llvm::enumerate(choice->ops))
       if (members.contains(other.op)) {
         seen.insert(other.op);
         group.ops.push_back(other.name);
         group.predicted += times.ops[index].seconds;
-        if (other.kind == OpKind::Attend)
-          group.kind = OpKind::Attend;
       }
   }
   llvm::sort(groups, [](const Group &lhs, const Group &rhs) {
@@ -154,9 +147,8 @@ private:
     return isGPU() && goal.device->code.hasWarpgroupProducts;
   }
   bool has(Field field) const {
-    return llvm::any_of(members, [&](const OpChoice *op) {
-      return op->fields[static_cast<size_t>(field)].has_value();
-    });
+    return llvm::any_of(members,
+                        [&](const OpChoice *op) { return op->has(field); });
   }
   int64_t toTokens(int64_t rows) const {
     return std::max<int64_t>(1, rows / heads);
@@ -205,8 +197,8 @@ void GridMaker::addPrograms() {
     if (group.ops.size() > 1 || use == 0)
       points.push_back({{Field::Program, use}});
   for (const OpChoice *op : members) {
-    auto attend = dyn_cast<AttendOp>(op->op);
-    if (!attend || !attend.getSelection())
+    auto scoring = dyn_cast<ScoringOpInterface>(op->op);
+    if (!op->has(Field::Order) || !scoring || !scoring.getSelection())
       continue;
     for (LoopOrder order : {LoopOrder::QueryMajor, LoopOrder::Union,
                             LoopOrder::KeyMajor, LoopOrder::BlockMajor})
@@ -222,27 +214,27 @@ void GridMaker::addPrograms() {
 }
 
 void GridMaker::addTiles() {
-  switch (group.kind) {
-  case OpKind::Pool:
+  if (has(Field::Windows)) {
     for (int64_t windows : {4, 8, 16, 32, 64})
       points.push_back({{Field::Windows, windows}});
     return;
-  case OpKind::Map:
+  }
+  if (has(Field::Rows)) {
     for (int64_t rows : {4, 8, 16, 32, 64})
       for (int64_t columns : {32, 64, 128, 256})
         points.push_back({{Field::Rows, rows}, {Field::Columns, columns}});
     return;
-  case OpKind::TopK:
+  }
+  if (has(Field::Blocks)) {
     if (!isGPU())
       return addRows({1, 4, 16, 32, 64, 128}, {-1}, {8, 16, 32, 64, 128},
                      Field::Blocks, {0});
     if (hasWarpgroups())
       addRows({64}, {4}, {16, 32, 64, 128}, Field::Blocks, {1, 2, 3, 4});
     return addRows({16, 32, 64}, {0}, {16, 32, 64, 128}, Field::Blocks, {0});
-  case OpKind::Attend:
-  case OpKind::Importance:
-    break;
   }
+  if (!has(Field::Keys))
+    return;
   if (!isGPU())
     return addRows({1, 4, 16, 32, 64, 128, 256}, {-1}, {16, 32, 64, 128, 256},
                    Field::Keys, {0});
@@ -279,7 +271,8 @@ static bool assign(const KernelChoice &choice, const Group &group,
     const FieldInfo &info = getInfo(field);
     bool isSet = false, isGiven = false;
     for (const OpChoice &op : choice.ops) {
-      if (!llvm::is_contained(group.ops, op.name) || !info.isOf(op.kind))
+      if (!llvm::is_contained(group.ops, op.name) ||
+          !op.getInterface().has(field))
         continue;
       if (given.find(op.name, field)) {
         isGiven = true;
@@ -300,7 +293,7 @@ static bool assign(const KernelChoice &choice, const Group &group,
 
 std::vector<Candidate>
 tuning::listCandidates(KernelOp kernel, const Goal &goal, const Settings &given,
-                       StringRef schedule, const Group &group, Grid grid,
+                       const Settings &schedule, const Group &group, Grid grid,
                        const DimSizes &sizes, const ModelOptions &options) {
   std::vector<Candidate> candidates;
   auto choice = chooseWith(kernel, goal, given, schedule);
@@ -316,7 +309,7 @@ tuning::listCandidates(KernelOp kernel, const Goal &goal, const Settings &given,
     if (!assign(*choice, group, given, point, values))
       continue;
     auto candidate =
-        makeCandidate(kernel, goal, given, spell(values), sizes, options);
+        makeCandidate(kernel, goal, given, toSettings(values), sizes, options);
     if (!candidate) {
       llvm::consumeError(candidate.takeError());
       continue;
@@ -325,8 +318,8 @@ tuning::listCandidates(KernelOp kernel, const Goal &goal, const Settings &given,
       candidates.push_back(std::move(*candidate));
   }
   llvm::sort(candidates, [](const Candidate &lhs, const Candidate &rhs) {
-    return std::tie(lhs.predicted, lhs.schedule) <
-           std::tie(rhs.predicted, rhs.schedule);
+    return std::pair(lhs.predicted, lhs.schedule.toString()) <
+           std::pair(rhs.predicted, rhs.schedule.toString());
   });
   return candidates;
 }

@@ -47,7 +47,7 @@ double Trial::getMedian() const { return getQuantile(milliseconds, 0.5); }
 
 static void setMeasured(TunedSchedule &tuned, const Trial &trial,
                         const Trial &chosen) {
-  tuned.schedule = trial.candidate.schedule;
+  tuned.schedule = trial.candidate.schedule.toString();
   tuned.whole = trial.candidate.whole;
   tuned.milliseconds = trial.getMedian();
   tuned.low = getQuantile(trial.milliseconds, 0.25);
@@ -256,14 +256,12 @@ llvm::Error Search::setUp() {
       if (setting.isDerived)
         smaller.set(setting.op, setting.field, setting.value);
     ModelOptions model = getModel();
-    auto made =
-        makeCandidate(kernel, goal, given, smaller.toString(), sizes, model);
+    auto made = makeCandidate(kernel, goal, given, smaller, sizes, model);
     if (!made)
       return made.takeError();
     first = std::move(*made);
     auto chosen = given;
-    if (llvm::Error error = chosen.addTuned(first->schedule))
-      return error;
+    chosen.addTuned(first->schedule);
     auto choice = schedule::choose(kernel, goal, chosen);
     if (!choice)
       return choice.takeError();
@@ -335,8 +333,9 @@ llvm::Error Search::compile(llvm::ArrayRef<size_t> fresh) {
           trials[index].isSkipped = true;
           return llvm::Error::success();
         }
-        auto code = program.compileFor(signature.kernel, sizes,
-                                       trials[index].candidate.schedule);
+        auto code =
+            program.compileFor(signature.kernel, sizes,
+                               trials[index].candidate.schedule.toString());
         if (code)
           codes[place] = std::move(*code);
         else
@@ -504,7 +503,7 @@ llvm::Error Search::check(size_t index) {
     errors[index] = *known;
     return llvm::Error::success();
   }
-  report("checking '" + trials[index].candidate.schedule + "'");
+  report("checking '" + trials[index].candidate.schedule.toString() + "'");
   TuneOptions own = options;
   own.worker = getWorker();
   auto worst =
@@ -599,10 +598,15 @@ llvm::Error Search::tryGrid(Grid grid) {
 
 llvm::Expected<std::optional<Candidate>>
 Search::makeFrom(llvm::StringRef schedule) {
+  auto read = schedule::Settings::parse(schedule);
+  if (!read) {
+    llvm::consumeError(read.takeError());
+    return std::nullopt;
+  }
   std::optional<Candidate> candidate;
   auto use = [&](nsa::KernelOp kernel, const schedule::Goal &goal,
                  const schedule::Settings &given) {
-    auto made = makeCandidate(kernel, goal, given, schedule, sizes, getModel());
+    auto made = makeCandidate(kernel, goal, given, *read, sizes, getModel());
     if (made)
       candidate = std::move(*made);
     else

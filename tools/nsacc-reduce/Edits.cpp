@@ -121,16 +121,17 @@ static bool keepFirstBranch(Operation *op) {
 
 /// nsa.attend(…) in sel -> nsa.attend(…)
 static bool dropSelection(Operation *op) {
-  if (auto attend = dyn_cast<AttendOp>(op); attend && attend.getSelection()) {
-    attend.getSelectionMutable().clear();
-    return true;
-  }
-  return false;
+  auto scoring = dyn_cast<ScoringOpInterface>(op);
+  if (!scoring || !scoring.getValue() || !scoring.getSelection())
+    return false;
+  // Selections are optional, and stand behind all other operands.
+  op->eraseOperand(op->getNumOperands() - 1);
+  return true;
 }
 
 /// nsa.attend(…) mask … -> nsa.attend(…); likewise the other clauses
 template <unsigned index> static bool dropClause(Operation *op) {
-  if (!isa<AttendOp, ImportanceOp>(op) || op->getNumRegions() <= index ||
+  if (!isa<ScoringOpInterface>(op) || op->getNumRegions() <= index ||
       op->getRegion(index).empty())
     return false;
   Region &clause = op->getRegion(index);

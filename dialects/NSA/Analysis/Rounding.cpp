@@ -80,8 +80,8 @@ bool MapUses::areSums() {
   return true;
 }
 
-bool nsa::isRoundedToBF16(AttendOp op) {
-  if (!getElementType(op.getValue()).isBF16())
+bool nsa::isRoundedToBF16(ScoringOpInterface op) {
+  if (!op.getValue() || !getElementType(op.getValue()).isBF16())
     return false;
   // Holds each tensor once, however many paths lead to it.
   llvm::SetVector<Value> made;

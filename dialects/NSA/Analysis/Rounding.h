@@ -12,7 +12,7 @@ namespace nsacc::nsa {
 /// 11 bits of an element are enough for readers of the results, and elements
 /// below 2^-39 of their row's greatest may be 0. With a factor for each
 /// channel, such an element could become the greatest.
-bool isRoundedToBF16(AttendOp op);
+bool isRoundedToBF16(ScoringOpInterface op);
 
 } // namespace nsacc::nsa
 

@@ -87,8 +87,8 @@ Attribute Cut::getDim(Value operand) const {
 /// parts of the query heads; a single head serves all of them.
 bool Cut::grow(ScoringOpInterface op, bool &hasGrown) {
   SmallVector<Value> others = {op.getKey()};
-  if (auto attend = dyn_cast<AttendOp>(*op))
-    others.push_back(attend.getValue());
+  if (Value values = op.getValue())
+    others.push_back(values);
   if (op.getSelection())
     others.push_back(op.getSelection());
   Attribute query = getDim(op.getQuery());
@@ -192,29 +192,21 @@ bool Cut::isApart(Region &region, const ScalarPlaces &places) const {
   return !result.wasInterrupted();
 }
 
-/// Counts the arguments of a region of attention before its indices.
-static unsigned countLeading(ScoringOpInterface op, Region &region) {
-  if (&region == &op.getScore() || &region == &op.getWeight())
-    return 1;
-  auto attend = dyn_cast<AttendOp>(*op);
-  return attend && &region == &attend.getNormalize() ? 2 : 0;
-}
-
 bool Cut::isApart(ScoringOpInterface op) const {
   // Neither tokens nor channels can be cut.
   auto isElsewhere = [&](Value operand) {
     return isCut(operand) && !isCut(getDim(operand));
   };
   SmallVector<Value> operands = {op.getQuery(), op.getKey()};
-  if (auto attend = dyn_cast<AttendOp>(*op))
-    operands.push_back(attend.getValue());
+  if (Value values = op.getValue())
+    operands.push_back(values);
   if (op.getSelection())
     operands.push_back(op.getSelection());
   return llvm::none_of(operands, isElsewhere) &&
          llvm::all_of(op->getRegions(), [&](Region &region) {
-           unsigned leading = countLeading(op, region);
            return region.empty() ||
-                  isApart(region, ScalarPlaces::get(op, region, leading));
+                  isApart(region, ScalarPlaces::get(op, region,
+                                                    op.countLeading(region)));
          });
 }
 

@@ -99,7 +99,10 @@ def NSA_AttendOp : NSA_Op<"attend", [
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
-    bool isSoftmax() { return getWeight().empty(); }
+    ::mlir::Region *getNormalizer() { return getNormalize().empty() ? nullptr : &getNormalize(); }
+    ::mlir::Region *getSinkScore() { return getSink().empty() ? nullptr : &getSink(); }
+    ::mlir::Value getComputedLse() { return getLse(); }
+    bool takesExponentials() { return isSoftmax(); }
   }];
 }
 
@@ -134,6 +137,9 @@ def NSA_ImportanceOp : NSA_Op<"importance", [
   let hasCanonicalizeMethod = 1;
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    bool takesExponentials() { return bool(getLse()); }
+  }];
 }
 
 def NSA_MergeOp : NSA_Op<"merge", [

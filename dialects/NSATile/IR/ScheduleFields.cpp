@@ -10,22 +10,6 @@ using namespace llvm;
 using namespace nsacc::nsatile;
 using namespace nsacc::schedule;
 
-StringRef nsacc::schedule::getName(OpKind kind) {
-  switch (kind) {
-  case OpKind::Attend:
-    return "attend";
-  case OpKind::Importance:
-    return "importance";
-  case OpKind::TopK:
-    return "topk";
-  case OpKind::Pool:
-    return "pool";
-  case OpKind::Map:
-    return "map";
-  }
-  llvm_unreachable("unknown kind of op");
-}
-
 StringRef nsacc::schedule::getName(ProgramRole role) {
   switch (role) {
   case ProgramRole::Main:
@@ -45,18 +29,13 @@ std::optional<ProgramRole> nsacc::schedule::findProgram(StringRef name) {
   return std::nullopt;
 }
 
-static constexpr OpKind kKinds[] = {OpKind::Attend, OpKind::Importance,
-                                    OpKind::TopK, OpKind::Pool, OpKind::Map};
-
-static constexpr unsigned bit(OpKind kind) {
-  return 1u << static_cast<unsigned>(kind);
-}
-
-static constexpr unsigned kAttend = bit(OpKind::Attend),
-                          kTopK = bit(OpKind::TopK), kPool = bit(OpKind::Pool),
-                          kMap = bit(OpKind::Map),
-                          kScoring = kAttend | bit(OpKind::Importance),
-                          kQueryTiles = kScoring | kTopK;
+static constexpr llvm::StringLiteral kAttend = "attend", kTopK = "topk",
+                                     kPool = "pool", kMap = "map",
+                                     kLists = "attend, topk",
+                                     kScoring = "attend, importance",
+                                     kQueryTiles = "attend, importance, topk",
+                                     kAll =
+                                         "attend, importance, topk, pool, map";
 
 template <typename Enum> static StringRef spell(int64_t value) {
   return stringifyEnum(static_cast<Enum>(value));
@@ -121,11 +100,21 @@ std::optional<int64_t> nsacc::schedule::parseValue(Field field,
   return number;
 }
 
-std::string nsacc::schedule::listFields(OpKind kind) {
+std::vector<Field> nsacc::schedule::getFieldsOf(StringRef op) {
+  std::vector<Field> fields;
+  for (const FieldInfo &info : kFields) {
+    SmallVector<StringRef> ops;
+    info.ops.split(ops, ", ");
+    if (is_contained(ops, op))
+      fields.push_back(info.field);
+  }
+  return fields;
+}
+
+std::string nsacc::schedule::listFields(ArrayRef<Field> fields) {
   std::vector<std::string> names;
-  for (const FieldInfo &info : kFields)
-    if (info.isOf(kind))
-      names.push_back(getFullName(info.field));
+  for (Field field : fields)
+    names.push_back(getFullName(field));
   return join(names, ", ");
 }
 
@@ -169,16 +158,12 @@ std::string nsacc::schedule::writeFieldTable() {
   std::string text = "| field | values | of | compiler's choice | meaning |\n"
                      "|---|---|---|---|---|\n";
   for (const FieldInfo &info : kFields) {
-    std::vector<StringRef> kinds;
-    for (OpKind kind : kKinds)
-      if (info.isOf(kind))
-        kinds.push_back(getName(kind));
-    text += ("| `" + getFullName(info.field) + "` | " + describeValues(info) +
-             " | " + join(kinds, ", ") +
-             (info.isOfProgram ? "; their program" : "") +
-             (info.isOfGPU ? "; GPUs" : "") + " | " + info.defaults + " | " +
-             info.meaning + " |\n")
-                .str();
+    text +=
+        ("| `" + getFullName(info.field) + "` | " + describeValues(info) +
+         " | " + info.ops.str() + (info.isOfProgram ? "; their program" : "") +
+         (info.isOfGPU ? "; GPUs" : "") + " | " + info.defaults + " | " +
+         info.meaning + " |\n")
+            .str();
   }
   return text;
 }

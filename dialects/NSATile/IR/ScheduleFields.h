@@ -20,12 +20,6 @@
 
 namespace nsacc::schedule {
 
-/// Ops with schedules.
-enum class OpKind { Attend, Importance, TopK, Pool, Map };
-
-/// "attend", "topk"
-llvm::StringRef getName(OpKind kind);
-
 /// Programs that compute an op. Each has its own fields.
 enum class ProgramRole {
   Main,
@@ -82,8 +76,9 @@ struct FieldInfo {
   llvm::StringLiteral name = "";
   /// Program that the field belongs to.
   ProgramRole program = ProgramRole::Main;
-  /// Kinds of ops that have the field, one bit for each.
-  unsigned kinds = 0;
+  /// Names of ops of the nsa dialect that have the field: "attend, topk". Ops
+  /// of other dialects tell their fields themselves (ScheduleOpInterface).
+  llvm::StringLiteral ops = "";
   /// Whether ops that share a program have the same value.
   bool isOfProgram = false;
   /// Whether the field means nothing on CPUs.
@@ -101,9 +96,6 @@ struct FieldInfo {
   /// messages.
   llvm::StringLiteral meaning = "", defaults = "";
 
-  bool isOf(OpKind kind) const {
-    return kinds >> static_cast<unsigned>(kind) & 1;
-  }
   /// Whether the field may have the value.
   bool takes(int64_t value) const {
     return value == automatic ||
@@ -126,8 +118,10 @@ std::string toString(Field field, int64_t value);
 /// None where `text` is neither a number nor the name of one of the field's
 /// values.
 std::optional<int64_t> parseValue(Field field, llvm::StringRef text);
-/// The fields of an op: "order, tokens, …"
-std::string listFields(OpKind kind);
+/// The declared fields of an op of the nsa dialect, by its name.
+std::vector<Field> getFieldsOf(llvm::StringRef op);
+/// "order, tokens, …"
+std::string listFields(llvm::ArrayRef<Field> fields);
 /// The values of a field: "query_major, union, key_major or block_major", "1 to
 /// 65536".
 std::string describeValues(const FieldInfo &info);

@@ -49,11 +49,19 @@ struct OpChoice : ScheduledOp {
   /// spills then don't make them smaller.
   bool isMeasured = false;
 
+  /// Whether the field has a value.
+  bool has(Field field) const {
+    return fields[static_cast<size_t>(field)].has_value();
+  }
   int64_t get(Field field) const {
     return fields[static_cast<size_t>(field)]->value;
   }
   void set(Field field, int64_t value, const llvm::Twine &reason) {
     fields[static_cast<size_t>(field)] = ChosenValue{value, reason.str()};
+  }
+  /// Changes a chosen value, and keeps its reason.
+  void change(Field field, int64_t value) {
+    fields[static_cast<size_t>(field)]->value = value;
   }
   nsatile::ScheduleAttr getAttr() const;
 };

@@ -3,29 +3,33 @@
 #ifndef NSACC_SCHEDULE_PROGRAMS_H
 #define NSACC_SCHEDULE_PROGRAMS_H
 
-#include "NSATile/IR/ScheduleFields.h"
 #include "nsacc/Schedule/QueryShape.h"
+#include "nsacc/Schedule/ScheduleOpInterface.h"
 
 namespace nsacc::schedule {
 
 /// An op with a schedule.
 struct ScheduledOp {
   mlir::Operation *op;
-  OpKind kind;
   /// Name of the op's value in the source. A value without a name is called by
-  /// its op's kind and number: "importance.2" for the second importance of a
+  /// its op's name and number: "importance.2" for the second importance of a
   /// kernel.
   std::string name;
+
+  ScheduleOpInterface getInterface() const {
+    return llvm::cast<ScheduleOpInterface>(op);
+  }
 };
 
-std::optional<OpKind> getKind(mlir::Operation *op);
+/// Whether an op has a schedule.
+bool hasSchedule(mlir::Operation *op);
 /// Ops with schedules, in the kernel's order.
 std::vector<ScheduledOp> getScheduledOps(nsa::KernelOp kernel);
 
 /// A program over tiles, and the ops that it computes.
 struct Program {
-  /// "pool", "select", "importance", "attend" or "map".
-  llvm::StringLiteral what;
+  /// "importance", "attend", "map", or the name of a shared op's programs.
+  llvm::StringRef what;
   llvm::SetVector<mlir::Operation *> ops;
 };
 
@@ -59,8 +63,7 @@ private:
   /// Puts values that aren't computed over the tensor's query tiles in memory.
   void separate(mlir::Value tensor);
   void addPrograms();
-  void addProgram(llvm::StringLiteral what,
-                  llvm::ArrayRef<mlir::Value> tensors);
+  void addProgram(llvm::StringRef what, llvm::ArrayRef<mlir::Value> tensors);
   void share();
 
   nsa::KernelOp kernel;

@@ -13,7 +13,7 @@ namespace nsacc::schedule {
 /// computed before the next slice.
 struct ResultSlices {
   /// Attentions in the kernel's order, all over the same batch rows and tokens.
-  llvm::SmallVector<nsa::AttendOp> attends;
+  llvm::SmallVector<nsa::ScoringOpInterface> attends;
   /// Null where there are no attentions.
   QueryDims dims;
   /// Results of the attentions, and all values computed from them.
@@ -25,7 +25,7 @@ struct ProgramUses {
   /// Whether the op has its own program.
   llvm::function_ref<bool(mlir::Operation *)> isOwn;
   /// Whether each program of an attention has a tile of keys and walks queries.
-  llvm::function_ref<bool(nsa::AttendOp)> isKeyMajor;
+  llvm::function_ref<bool(nsa::ScoringOpInterface)> isKeyMajor;
 };
 
 ResultSlices findResultSlices(nsa::KernelOp kernel, const ProgramUses &uses);

@@ -57,6 +57,7 @@ public:
   /// Adds settings that measuring or the model found, in the syntax of `parse`,
   /// for fields that aren't given.
   llvm::Error addTuned(llvm::StringRef tuned, bool isModelled = false);
+  void addTuned(const Settings &tuned, bool isModelled = false);
   /// Settings that apply to a kernel.
   Settings getOf(llvm::StringRef kernel) const;
 

@@ -10,8 +10,8 @@ namespace nsacc::tuning {
 
 /// A schedule beyond the given fields.
 struct Candidate {
-  /// Its fields, as schedule::Settings read them; empty: the compiler's choice.
-  std::string schedule;
+  /// Its fields; empty: the compiler's choice.
+  schedule::Settings schedule;
   /// All fields of all ops. Candidates with equal fields are one.
   std::string whole;
   /// Seconds by the model.
@@ -31,15 +31,16 @@ enum class Grid {
 };
 
 /// The compiler's choice with the given fields, and its time by the model.
-llvm::Expected<Candidate>
-makeCandidate(nsa::KernelOp kernel, const schedule::Goal &goal,
-              const schedule::Settings &given, llvm::StringRef schedule,
-              const DimSizes &sizes, const ModelOptions &options = {});
+llvm::Expected<Candidate> makeCandidate(nsa::KernelOp kernel,
+                                        const schedule::Goal &goal,
+                                        const schedule::Settings &given,
+                                        const schedule::Settings &schedule,
+                                        const DimSizes &sizes,
+                                        const ModelOptions &options = {});
 
 /// The ops whose fields are varied together: the ops of one program.
 struct Group {
   std::vector<std::string> ops;
-  schedule::OpKind kind = schedule::OpKind::Attend;
   /// Seconds by the model.
   double predicted = 0;
 };
@@ -48,17 +49,19 @@ struct Group {
 /// first.
 llvm::Expected<std::vector<Group>>
 listGroups(nsa::KernelOp kernel, const schedule::Goal &goal,
-           const schedule::Settings &given, llvm::StringRef schedule,
+           const schedule::Settings &given, const schedule::Settings &schedule,
            const DimSizes &sizes, const ModelOptions &options = {});
 
 /// Candidates that a grid makes from a schedule by other values of one group's
 /// fields; given fields stay. Candidates that are invalid for the kernel are
 /// left out, and none appears twice. The fastest by the model come first.
-std::vector<Candidate>
-listCandidates(nsa::KernelOp kernel, const schedule::Goal &goal,
-               const schedule::Settings &given, llvm::StringRef schedule,
-               const Group &group, Grid grid, const DimSizes &sizes,
-               const ModelOptions &options = {});
+std::vector<Candidate> listCandidates(nsa::KernelOp kernel,
+                                      const schedule::Goal &goal,
+                                      const schedule::Settings &given,
+                                      const schedule::Settings &schedule,
+                                      const Group &group, Grid grid,
+                                      const DimSizes &sizes,
+                                      const ModelOptions &options = {});
 
 } // namespace nsacc::tuning
 

@@ -186,9 +186,10 @@ LogicalResult KernelConverter::materialize(Operation *op) {
   auto tiled = dyn_cast<TileOpInterface>(op);
   if (!tiled)
     return success();
-  for (Value operand : tiled.getOperandsInMemory())
-    if (failed(materializeTensor(operand)))
-      return failure();
+  if (auto scheduled = dyn_cast<schedule::ScheduleOpInterface>(op))
+    for (Value operand : scheduled.getOperandsInMemory())
+      if (failed(materializeTensor(operand)))
+        return failure();
   if (tiled.writesResults())
     for (Value result : op->getResults())
       if (!plan.isMaterialized(result))
@@ -206,9 +207,9 @@ static bool hasOwnProgram(Operation *op) {
 
 /// Bytes per token that an attention leaves in memory: of its output, or of its
 /// log-sum-exps if nobody reads the output.
-static int64_t countTokenBytes(PlanBuilder &plan, AttendOp op) {
+static int64_t countTokenBytes(PlanBuilder &plan, ScoringOpInterface op) {
   bool hasOutput = !op.getOutput().use_empty();
-  Value result = hasOutput ? op.getOutput() : op.getLse();
+  Value result = hasOutput ? op.getOutput() : op.getComputedLse();
   int64_t bytes = hasOutput && isRoundedToBF16(op) ? 2 : 4;
   auto type = cast<NamedTensorType>(result.getType());
   for (Attribute dim : type.getDims().drop_front(2))
@@ -217,13 +218,13 @@ static int64_t countTokenBytes(PlanBuilder &plan, AttendOp op) {
 }
 
 void KernelConverter::cutResults() {
-  auto isKeyMajor = [](AttendOp op) {
+  auto isKeyMajor = [](ScoringOpInterface op) {
     return getSchedule(op).getOrder() == nsatile::LoopOrder::KeyMajor;
   };
   schedule::ResultSlices found =
       schedule::findResultSlices(kernel, {hasOwnProgram, isKeyMajor});
   int64_t mostTokens = INT64_MAX;
-  for (AttendOp op : found.attends) {
+  for (ScoringOpInterface op : found.attends) {
     int64_t chunk = getSchedule(op).getChunk();
     if (chunk == 0)
       return;
@@ -239,7 +240,8 @@ void KernelConverter::cutResults() {
       return found.values.contains(result);
     });
     // An importance has the tiles of its selection.
-    if (!isComputed || !isa<AttendOp, TopKOp>(op))
+    auto scoring = dyn_cast<ScoringOpInterface>(op);
+    if (!isComputed || !(isa<TopKOp>(op) || (scoring && scoring.getValue())))
       continue;
     tileTokens.push_back(getSchedule(&op).getTokens());
     if (getSchedule(&op).getSplits() != 1)
@@ -356,9 +358,9 @@ struct ConvertNSAToNSATile
   /// Names the op or setting because of which a handed-in list is sorted.
   LogicalResult rejectList(Operation *reader, Value selection) {
     auto type = cast<SelectionType>(selection.getType());
-    auto attend = dyn_cast<AttendOp>(reader);
-    nsatile::ScheduleAttr schedule =
-        attend ? getSchedule(attend) : nsatile::ScheduleAttr();
+    nsatile::ScheduleAttr schedule = isa<ScoringOpInterface>(reader)
+                                         ? getSchedule(reader)
+                                         : nsatile::ScheduleAttr();
     bool isUnion = schedule && schedule.getOrder() == nsatile::LoopOrder::Union;
     InFlightDiagnostic error = reader->emitError();
     if (isUnion)

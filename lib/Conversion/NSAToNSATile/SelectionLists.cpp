@@ -66,7 +66,7 @@ static OpFoldResult countListed(PlanBuilder &plan, const QueryShape &shape,
 }
 
 void nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
-                            AttendOp op) {
+                            ScoringOpInterface op) {
   int64_t tokens = getSchedule(op).getTokens();
   Value selection = op.getSelection();
   if (plan.getUnionLists(selection, tokens))
@@ -127,11 +127,11 @@ void nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
 static bool takesSets(Operation *reader) {
   if (isa<UnionOp>(reader))
     return true;
-  auto attend = dyn_cast<AttendOp>(reader);
-  if (!attend)
+  auto scoring = dyn_cast<ScoringOpInterface>(reader);
+  if (!scoring || !scoring.getValue())
     return false;
   // Exact programs with other tiles have no unions.
-  nsatile::ScheduleAttr schedule = getSchedule(attend);
+  nsatile::ScheduleAttr schedule = getSchedule(reader);
   return schedule && schedule.getOrder() == nsatile::LoopOrder::Union &&
          (schedule.getExactTokens() == 0 ||
           schedule.getExactTokens() == schedule.getTokens());

@@ -19,7 +19,7 @@ Tile sortDistinct(TileMath &math, Tile indices);
 /// blocks that any of its tokens selected, and their number. Does nothing where
 /// the plan has these lists.
 void buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
-                     nsa::AttendOp op);
+                     nsa::ScoringOpInterface op);
 
 /// The first op that walks a selection's lists as they stand, so that they have
 /// to be ascending, with each block once. Null where they are sets, in any

@@ -23,10 +23,6 @@ using TileModel = TileOpInterface::ExternalModel<Model, OpTy>;
 //===----------------------------------------------------------------------===//
 
 struct AttendModel : TileModel<AttendModel, AttendOp> {
-  SmallVector<Value> getOperandsInMemory(Operation *op) const {
-    auto attend = cast<AttendOp>(op);
-    return {attend.getQuery(), attend.getKey(), attend.getValue()};
-  }
   SmallVector<Field> getTileFields(Operation *) const {
     return {Field::Tokens, Field::Keys};
   }
@@ -152,20 +148,12 @@ private:
 //===----------------------------------------------------------------------===//
 
 struct ImportanceModel : TileModel<ImportanceModel, ImportanceOp> {
-  SmallVector<Value> getOperandsInMemory(Operation *op) const {
-    auto importance = cast<ImportanceOp>(op);
-    return {importance.getQuery(), importance.getKey()};
-  }
   SmallVector<Field> getTileFields(Operation *) const {
     return {Field::Tokens, Field::Keys};
   }
 };
 
 struct TopKModel : TileModel<TopKModel, TopKOp> {
-  SmallVector<Value> getOperandsInMemory(Operation *op) const {
-    Value count = cast<TopKOp>(op).getCount();
-    return count ? SmallVector<Value>{count} : SmallVector<Value>();
-  }
   bool writesResults(Operation *) const { return true; }
   SmallVector<Field> getTileFields(Operation *) const {
     return {Field::Tokens, Field::Blocks};
@@ -179,9 +167,6 @@ struct TopKModel : TileModel<TopKModel, TopKOp> {
 
 struct DeclareSelectionModel
     : TileModel<DeclareSelectionModel, DeclareSelectionOp> {
-  SmallVector<Value> getOperandsInMemory(Operation *op) const {
-    return op->getOperands();
-  }
   bool writesResults(Operation *) const { return true; }
   LogicalResult addPrograms(Operation *op, PlanBuilder &plan) const {
     return buildDeclaredSelectionProgram(plan, cast<DeclareSelectionOp>(op));
@@ -210,9 +195,6 @@ struct IndicesModel : TileModel<IndicesModel, IndicesOp> {
 
 /// Scores that were handed in, one for each block.
 struct DeclareBlocksModel : TileModel<DeclareBlocksModel, DeclareBlocksOp> {
-  SmallVector<Value> getOperandsInMemory(Operation *op) const {
-    return op->getOperands();
-  }
   FailureOr<Tile> computeTile(Operation *op, TileSource &source, Value result,
                               const DimSet &dims) const {
     if (source.getRows())
@@ -228,9 +210,6 @@ struct DeclareBlocksModel : TileModel<DeclareBlocksModel, DeclareBlocksOp> {
 //===----------------------------------------------------------------------===//
 
 struct PoolModel : TileModel<PoolModel, PoolOp> {
-  SmallVector<Value> getOperandsInMemory(Operation *op) const {
-    return op->getOperands();
-  }
   bool writesResults(Operation *) const { return true; }
   SmallVector<Field> getTileFields(Operation *) const {
     return {Field::Windows};
@@ -241,9 +220,6 @@ struct PoolModel : TileModel<PoolModel, PoolOp> {
 };
 
 struct DeclarePooledModel : TileModel<DeclarePooledModel, DeclarePooledOp> {
-  SmallVector<Value> getOperandsInMemory(Operation *op) const {
-    return op->getOperands();
-  }
   LogicalResult addPrograms(Operation *op, PlanBuilder &plan) const {
     auto declare = cast<DeclarePooledOp>(op);
     plan.bind(declare.getResult(), plan.getBuffer(declare.getInput()));

@@ -1,6 +1,7 @@
 //===- TileTestDialect.cpp - An op that tiles itself ----------------------===//
 
 #include "TileTestDialect.h"
+#include "Chooser.h"
 #include "Evaluator.h"
 #include "KeyWalk.h"
 #include "NSA/IR/NSADialect.h"
@@ -37,6 +38,22 @@ void tiletest::registerTileTestDialect(DialectRegistry &registry) {
 
 SmallVector<Value> SumVisibleOp::getOperandsInMemory() {
   return {getQuery(), getKey()};
+}
+
+std::vector<schedule::Field> SumVisibleOp::getFields() {
+  using schedule::Field;
+  return {Field::Tokens, Field::Keys, Field::Warps, Field::Stages,
+          Field::Program};
+}
+
+/// Chooses tiles as for any op with scores, with keys of its own: sums have one
+/// column, and leave registers for more scores.
+llvm::Error SumVisibleOp::choose(schedule::Chooser &chooser,
+                                 schedule::OpChoice &choice) {
+  if (llvm::Error error = schedule::chooseDefault(chooser, choice))
+    return error;
+  chooser.put(choice, schedule::Field::Keys, 48, "sums have one column");
+  return llvm::Error::success();
 }
 
 SmallVector<schedule::Field> SumVisibleOp::getTileFields() {

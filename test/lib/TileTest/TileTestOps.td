@@ -6,6 +6,7 @@ include "NSA/IR/NSAInterfaces.td"
 include "NSA/IR/NSATypes.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "nsacc/Conversion/NSAToNSATile/TileOpInterface.td"
+include "nsacc/Schedule/ScheduleOpInterface.td"
 
 def TileTestDialect : Dialect {
   let name = "tiletest";
@@ -16,7 +17,9 @@ def TileTestDialect : Dialect {
 def SumVisibleOp : Op<TileTestDialect, "sum_visible", [
     Pure, NSA_ScoringOpInterface, NSA_HasScalarCode,
     DeclareOpInterfaceMethods<NSACC_TileOpInterface,
-                              ["getOperandsInMemory", "getTileFields", "computeTile"]>]> {
+                              ["getTileFields", "computeTile"]>,
+    DeclareOpInterfaceMethods<NSACC_ScheduleOpInterface,
+                              ["getFields", "getOperandsInMemory", "choose"]>]> {
   let summary = "sum of the scores that each query sees";
   let arguments = (ins NSA_Tensor:$query, NSA_Tensor:$key);
   let regions = (region AnyRegion:$scale, AnyRegion:$mask, AnyRegion:$score, AnyRegion:$weight);

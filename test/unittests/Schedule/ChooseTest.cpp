@@ -81,7 +81,8 @@ TEST_F(Choose, OpsOfOneProgram) {
     for (const Program &program : choice.cut.getPrograms()) {
       text += program.what.str() + ":";
       for (const OpChoice &op : choice.ops)
-        if (op.kind != OpKind::Map && program.ops.contains(op.op))
+        if (op.getInterface().getScheduleName() != "map" &&
+            program.ops.contains(op.op))
           text += " " + op.name;
       text += "\n";
     }

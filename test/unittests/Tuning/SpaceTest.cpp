@@ -26,28 +26,31 @@ kernel f(q: [B, T, 16, 64], k: [B, S, 4, 64], v: [B, S, 4, 64], g: f32[B, T, 16]
 namespace {
 class SpaceTest : public TuningTest {
 protected:
+  static Settings parse(llvm::StringRef text) {
+    return llvm::cantFail(Settings::parse(text));
+  }
   std::vector<Group> getGroups(llvm::StringRef device,
                                llvm::StringRef schedule = "") {
-    return llvm::cantFail(
-        listGroups(compile(kProgram), getGoal(device), {}, schedule, sizes));
+    return llvm::cantFail(listGroups(compile(kProgram), getGoal(device), {},
+                                     parse(schedule), sizes));
   }
   std::vector<Candidate> list(llvm::StringRef device, Grid grid,
                               llvm::StringRef given = "",
                               llvm::StringRef schedule = "") {
     nsa::KernelOp kernel = compile(kProgram);
-    Settings settings = llvm::cantFail(Settings::parse(given));
+    Settings settings = parse(given), base = parse(schedule);
     std::vector<Candidate> all;
     for (const Group &group : llvm::cantFail(
-             listGroups(kernel, getGoal(device), settings, schedule, sizes)))
+             listGroups(kernel, getGoal(device), settings, base, sizes)))
       for (Candidate &each : listCandidates(kernel, getGoal(device), settings,
-                                            schedule, group, grid, sizes))
+                                            base, group, grid, sizes))
         all.push_back(std::move(each));
     return all;
   }
   static std::vector<std::string> getSchedules(llvm::ArrayRef<Candidate> all) {
     std::vector<std::string> schedules;
     for (const Candidate &each : all)
-      schedules.push_back(each.schedule);
+      schedules.push_back(each.schedule.toString());
     return schedules;
   }
 
@@ -77,7 +80,7 @@ TEST_F(SpaceTest, CandidatesHoldAndDiffer) {
         kernel = *module->getOps<nsa::KernelOp>().begin();
         known.clear();
         for (const Candidate &each : listCandidates(kernel, getGoal(device), {},
-                                                    "", group, grid, sizes)) {
+                                                    {}, group, grid, sizes)) {
           EXPECT_TRUE(known.insert(each.whole).second) << each.whole;
           EXPECT_GT(each.predicted, 0);
           auto again =
@@ -92,10 +95,10 @@ TEST_F(SpaceTest, CandidatesHoldAndDiffer) {
 TEST_F(SpaceTest, TheFastestByTheModelComeFirst) {
   nsa::KernelOp kernel = compile(kProgram);
   for (const Group &group :
-       llvm::cantFail(listGroups(kernel, getGoal("sm_90a"), {}, "", sizes))) {
+       llvm::cantFail(listGroups(kernel, getGoal("sm_90a"), {}, {}, sizes))) {
     double before = 0;
     for (const Candidate &each : listCandidates(
-             kernel, getGoal("sm_90a"), {}, "", group, Grid::Tiles, sizes)) {
+             kernel, getGoal("sm_90a"), {}, {}, group, Grid::Tiles, sizes)) {
       EXPECT_LE(before, each.predicted);
       before = each.predicted;
     }
@@ -126,6 +129,6 @@ TEST_F(SpaceTest, CandidatesBuildOnASchedule) {
 
 TEST_F(SpaceTest, SchedulesThatDoNotHoldAreErrors) {
   auto made = makeCandidate(compile(kProgram), getGoal("sm_90a"), {},
-                            "cmp: order=union", sizes);
+                            parse("cmp: order=union"), sizes);
   EXPECT_THAT(llvm::toString(made.takeError()), HasSubstr("no selection"));
 }

@@ -7,17 +7,14 @@ def NSACC_TileOpInterface : OpInterface<"TileOpInterface"> {
   let cppNamespace = "::nsacc";
   let description = [{
     Ops of a kernel that are computed in programs over tiles. `convert-nsa-to-nsatile` knows an op by this interface
-    alone: first its operands are put in memory, then it adds the programs that its readers need, then programs ask it
+    and ScheduleOpInterface
+    alone: first operands are put in memory, then it adds the programs that its readers need, then programs ask it
     for tiles of its results, from the kernel's results backwards (docs/Rationale/Axes.md).
 
     The conversion attaches models for the ops of the `nsa` dialect. An op of another dialect implements the interface
     itself, or its library attaches a model.
   }];
   let methods = [
-    InterfaceMethod<
-      "operands that programs read from memory; others are computed where they are used",
-      "::llvm::SmallVector<::mlir::Value>", "getOperandsInMemory", (ins), "",
-      "return {};">,
     InterfaceMethod<
       "whether the op's own programs write its results to memory, whoever reads them",
       "bool", "writesResults", (ins), "", "return false;">,
