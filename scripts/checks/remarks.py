@@ -11,7 +11,8 @@ DECLINING = (
     "nsatile-specialize-warps", "nsatile-narrow-key-loops", "nsatile-operands-in-registers",
     "nsatile-persist-programs", "nsatile-pipeline-loads", "nsatile-schedule-pipeline",
     "nsatile-assume-finite", "nsatile-combine-early", "nsatile-prefetch-entries",
-    "convert-nsatile-to-nvvm",
+    "nsatile-bitonic-topk", "nsatile-lower-folds", "nsatile-lower-domains",
+    "convert-nsa-to-nsatile", "convert-nsatile-to-nvvm",
 )
 
 _DECLARED = re.compile(r'PassRemarks \w+ = \{"([^"]+)"')

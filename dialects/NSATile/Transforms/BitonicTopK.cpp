@@ -2,6 +2,7 @@
 
 #include "LayoutFlow.h"
 #include "NSATile/IR/NSATileOps.h"
+#include "NSATile/IR/Remarks.h"
 #include "NSATile/IR/WarpRoles.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -18,6 +19,9 @@ namespace nsacc::nsatile {
 
 using namespace mlir;
 using namespace nsacc::nsatile;
+
+static constexpr PassRemarks kInsertRemarks = {"nsatile-bitonic-topk",
+                                               "InsertCandidates"};
 
 namespace {
 
@@ -197,11 +201,21 @@ static void insertByLanes(TopOp op, int64_t warps) {
   int64_t candidates = BitonicNetwork::getColumns(op.getCandidates());
   auto type = cast<RankedTensorType>(op.getList().getType());
   int64_t ofLane = llvm::PowerOf2Ceil(llvm::divideCeil(candidates, kWarpSize));
-  if (type.getDimSize(0) > mostLists * warps || kept > kWarpSize ||
-      ofLane > mostOfLane)
-    return;
+  auto decline = [&](const Twine &reason) {
+    kInsertRemarks.missed(op, "candidates are sorted and merged: " + reason);
+  };
+  if (type.getDimSize(0) > mostLists * warps)
+    return decline("each warp has more than " + Twine(mostLists) + " lists");
+  if (kept > kWarpSize)
+    return decline("a list of " + Twine(kept) +
+                   " keys is longer than a warp has lanes");
+  if (ofLane > mostOfLane)
+    return decline("each lane would have " + Twine(ofLane) +
+                   " candidates, more than " + Twine(mostOfLane));
   if (!CarriedList(op).widen(kWarpSize))
-    return;
+    return decline("the list is read by more than its loops");
+  kInsertRemarks.passed(op, "each lane has a key of a list, and candidates are "
+                            "inserted one by one");
   OpBuilder builder(op);
   BitonicNetwork network(builder, op.getLoc(), Order::Descending);
   op.getCandidatesMutable().set(

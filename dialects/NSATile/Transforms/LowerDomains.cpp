@@ -1,6 +1,7 @@
 //===- LowerDomains.cpp - Folds over one range of steps -------------------===//
 
 #include "NSATile/IR/NSATileOps.h"
+#include "NSATile/IR/Remarks.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -14,6 +15,9 @@ namespace nsacc::nsatile {
 
 using namespace mlir;
 using namespace nsacc::nsatile;
+
+static constexpr PassRemarks kRangeRemarks = {"nsatile-lower-domains",
+                                              "FoldForEachRange"};
 
 namespace {
 
@@ -286,10 +290,16 @@ void DomainLowering::run() {
     state = lowerParts(domain.at, state);
   else if (domain.list)
     state = lowerList(state);
-  else if (!domain.hasFoldForEachRange())
+  else if (!domain.hasFoldForEachRange()) {
+    kRangeRemarks.missed(fold, Twine(domain.ranges.size()) +
+                                   " ranges share a fold: code for each of "
+                                   "them would be too long");
     state = lowerManyRanges(state);
-  else
+  } else {
+    if (domain.ranges.size() > 1)
+      kRangeRemarks.passed(fold, "each range has a fold");
     state = lowerRanges(state);
+  }
   fold.replaceAllUsesWith(state);
   fold.erase();
 }

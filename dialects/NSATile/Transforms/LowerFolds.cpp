@@ -1,6 +1,7 @@
 //===- LowerFolds.cpp - Folds as loops ------------------------------------===//
 
 #include "NSATile/IR/NSATileOps.h"
+#include "NSATile/IR/Remarks.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -13,6 +14,8 @@ namespace nsacc::nsatile {
 
 using namespace mlir;
 using namespace nsacc::nsatile;
+
+static constexpr PassRemarks kPeelRemarks = {"nsatile-lower-folds", "PeelFold"};
 
 /// Whether tiles or products of a step are in flight in another step. In
 /// warp-specialized programs, other warps load into circular buffers.
@@ -94,7 +97,16 @@ struct LowerFolds : nsacc::nsatile::impl::NSATileLowerFoldsBase<LowerFolds> {
                          "nsatile-lower-domains makes of other domains");
         return signalPassFailure();
       }
-      lower(fold, *range, peel || (isPipelined(fold) && mayPeel(fold)));
+      bool peels = peel || (isPipelined(fold) && mayPeel(fold));
+      if (range->hasFull() && peels)
+        kPeelRemarks.passed(fold, "full tiles have a loop without a mask");
+      else if (range->hasFull())
+        kPeelRemarks.missed(
+            fold, StringRef("all tiles share a loop that compares them: ") +
+                      (mayPeel(fold) ? "nothing of a step is in flight in the "
+                                       "next one"
+                                     : "the schedule has peel=off"));
+      lower(fold, *range, peels);
     }
   }
 };

@@ -2,6 +2,7 @@
 
 #include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
 #include "NSA/Analysis/Rounding.h"
+#include "NSATile/IR/Remarks.h"
 #include "NSATile/Transforms/Passes.h"
 #include "PlanBuilder.h"
 #include "QueryProgram.h"
@@ -20,6 +21,13 @@ namespace nsacc {
 using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
+
+using nsatile::PassRemarks;
+
+static constexpr PassRemarks kScaledRemarks = {"convert-nsa-to-nsatile",
+                                               "ResultsInHalves"};
+static constexpr PassRemarks kSliceRemarks = {"convert-nsa-to-nsatile",
+                                              "ResultSlices"};
 
 namespace {
 
@@ -161,9 +169,18 @@ Target KernelConverter::createTarget(Value tensor) {
            (importance && importance.getLse() == tensor);
   };
   auto attend = tensor.getDefiningOp<AttendOp>();
-  if (attend && tensor == attend.getOutput() && isRoundedToBF16(attend) &&
-      countSlices(plan, tensor, getSchedule(attend)) == 1)
-    return {tensor, plan.createScaledF16(attend)};
+  if (attend && tensor == attend.getOutput()) {
+    StringRef reason;
+    if (!isRoundedToBF16(attend))
+      reason = "not all readers round their sums of them to bf16";
+    else if (countSlices(plan, tensor, getSchedule(attend)) != 1)
+      reason = "programs side by side have slices of their channels";
+    if (reason.empty()) {
+      kScaledRemarks.passed(attend, "results stand in memory in 16 bits");
+      return {tensor, plan.createScaledF16(attend)};
+    }
+    kScaledRemarks.missed(attend, "results stand in memory in f32: " + reason);
+  }
   Target target = {tensor, plan.createBuffer(tensor)};
   if (llvm::any_of(tensor.getUsers(), dividesBy))
     plan.addResidual(tensor);
@@ -217,6 +234,23 @@ static int64_t countTokenBytes(PlanBuilder &plan, ScoringOpInterface op) {
   return std::max<int64_t>(bytes, 1);
 }
 
+/// Reports attentions with results that stand whole in memory.
+static void reportWhole(KernelOp kernel, const schedule::ResultSlices &found) {
+  for (auto op : kernel.getBody().getOps<ScoringOpInterface>()) {
+    if (!op.getValue() || !hasOwnProgram(op))
+      continue;
+    bool isRagged = cast<NamedTensorType>(op.getQuery().getType()).isRagged();
+    if (llvm::is_contained(found.attends, op))
+      kSliceRemarks.passed(op, "results stand in memory for some of the "
+                               "tokens at a time");
+    else
+      kSliceRemarks.missed(
+          op, isRagged ? "results stand whole in memory: rows are ragged"
+                       : "results stand whole in memory: a reader needs more "
+                         "than its own token's");
+  }
+}
+
 void KernelConverter::cutResults() {
   auto isKeyMajor = [](ScoringOpInterface op) {
     return getSchedule(op).getOrder() == nsatile::LoopOrder::KeyMajor;
@@ -232,6 +266,7 @@ void KernelConverter::cutResults() {
         mostTokens,
         std::max<int64_t>((chunk << 20) / countTokenBytes(plan, op), 1));
   }
+  reportWhole(kernel, found);
   if (found.attends.empty())
     return;
   SmallVector<int64_t> tileTokens;

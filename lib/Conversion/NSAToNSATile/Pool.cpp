@@ -1,5 +1,6 @@
 //===- Pool.cpp - Programs that pool keys and values ----------------------===//
 
+#include "NSATile/IR/Remarks.h"
 #include "QueryProgram.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -9,6 +10,10 @@
 using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
+using nsatile::PassRemarks;
+
+static constexpr PassRemarks kTokenRemarks = {"convert-nsa-to-nsatile",
+                                              "SharedTokens"};
 
 namespace {
 
@@ -177,7 +182,12 @@ Tile Pooling::addAll(Tile soFar) {
   constexpr int64_t shortest = 4096, mostShared = 4, unrolled = 4;
   IndexMath m = program.math();
   int64_t len = pooled.getLen(), stride = pooled.getStride();
+  int64_t windows = llvm::divideCeil(len, stride);
+  auto decline = [&](const Twine &reason) {
+    kTokenRemarks.missed(op, "each window loads its own tokens: " + reason);
+  };
   if (len > shortest) {
+    decline("it has more than " + Twine(shortest));
     // One more token has the zeros that a maximum may see.
     Value most = m.add(tokens.size, 1);
     return pooled.getFirstStart() == 0
@@ -188,7 +198,13 @@ Tile Pooling::addAll(Tile soFar) {
                            m.constant(len), 1, {});
   }
   Value zero = m.constant(0), past = m.constant(len);
-  int64_t windows = llvm::divideCeil(len, stride);
+  if (windows == 1)
+    decline("windows don't overlap");
+  else if (windows > mostShared)
+    decline("a token is in more than " + Twine(mostShared) + " windows");
+  else
+    kTokenRemarks.passed(op, "a token is loaded once for " + Twine(windows) +
+                                 " windows");
   if (windows == 1 && len % unrolled == 0)
     return addTokens(soFar, zero, past, unrolled, {1, 2, 3});
   if (windows == 1 || windows > mostShared)

@@ -1,5 +1,10 @@
 // Sorts and running lists become bitonic networks.
 // RUN: nsacc-opt %s --nsatile-bitonic-topk --split-input-file | FileCheck %s
+// RUN: nsacc-opt %s --nsatile-bitonic-topk --split-input-file --remarks-filter=".*" 2>&1 | FileCheck %s --check-prefix=REMARK
+
+// REMARK: [Missed] InsertCandidates{{.*}}Function=top | Remark="candidates are sorted and merged: the list is read by more than its loops"
+// REMARK: [Missed] InsertCandidates{{.*}}Function=carried | Remark="candidates are sorted and merged: each warp has more than 2 lists"
+// REMARK: [Passed] InsertCandidates{{.*}}Function=inserted | Remark="each lane has a key of a list, and candidates are inserted one by one"
 
 // Two columns: one compare-exchange, less to the left.
 // CHECK-LABEL: nsatile.program @pair

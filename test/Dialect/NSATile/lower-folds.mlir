@@ -2,6 +2,13 @@
 // RUN: nsacc-opt %s --nsatile-lower-domains --canonicalize --split-input-file | FileCheck %s --check-prefix=DOMAIN
 // RUN: nsacc-opt %s --nsatile-lower-domains --nsatile-lower-folds --canonicalize --split-input-file | FileCheck %s
 // RUN: nsacc-opt %s --nsatile-lower-domains=peel=true --nsatile-lower-folds=peel=true --canonicalize --split-input-file | FileCheck %s --check-prefix=PEEL
+// RUN: nsacc-opt %s --nsatile-lower-domains --nsatile-lower-folds --split-input-file --remarks-filter=".*" 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: nsacc-opt %s --nsatile-lower-domains=peel=true --nsatile-lower-folds=peel=true --split-input-file --remarks-filter=".*" 2>&1 | FileCheck %s --check-prefix=PEELED
+
+// REMARK: [Missed] PeelFold{{.*}}Function=band | Remark="all tiles share a loop that compares them: nothing of a step is in flight in the next one"
+// REMARK: [Passed] FoldForEachRange{{.*}}Function=two | Remark="each range has a fold"
+// REMARK: [Missed] FoldForEachRange{{.*}}Function=many | Remark="4 ranges share a fold: code for each of them would be too long"
+// PEELED: {{.}}Passed] PeelFold{{.*}}Function=band | Remark="full tiles have a loop without a mask"
 
 // CHECK-LABEL: nsatile.program @band
 // CHECK-SAME: %[[A:[a-z0-9]+]]: index, %[[B:[a-z0-9]+]]: index, %[[C:[a-z0-9]+]]: index, %[[D:[a-z0-9]+]]: index
