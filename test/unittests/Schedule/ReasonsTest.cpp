@@ -53,7 +53,7 @@ std::string dense(const std::string &channels,
                   const std::string &mask = "where j <= i") {
   return replace(
       "kernel f(q: [B, T, 16, C], k: [B, S, 4, C], v: [B, S, 4, C],\n"
-      "    doc: i32[B, S], last: i32[B, S]) -> [B, T, 16, C] {\n"
+      "    doc: i32[B, S], ends: i32[B, S]) -> [B, T, 16, C] {\n"
       "  a = attend(q, k, v) " +
           mask + ";\n  return a;\n}",
       "C]", channels + "]");
@@ -125,8 +125,6 @@ static const Case kCases[] = {
     {sparse(), "", Queries::Any, "", "slc", Field::Part,
      "parts of 64 rows have tighter bounds"},
     {dense("64"), "", Queries::Any, "", "a", Field::Part, "the tile in one"},
-    {sparse("16", "64", "2000"), "", Queries::Any, "order=union", "slc",
-     Field::Tokens, "as many rows as have a list of all of their blocks"},
     {sparse("16", "512"), "sm_90a", Queries::Any, "", "slc", Field::Tokens,
      "which they share, and fill the products of two warpgroups"},
     {sparse("16", "16"), "sm_90a", Queries::Few, "", "slc", Field::Stages,
@@ -149,7 +147,7 @@ static const Case kCases[] = {
     {dense("256", "where doc[b, i] == doc[b, j]"), "sm_90a", Queries::Any, "",
      "a", Field::Tokens,
      "up to 256 channels and a mask that isn't ranges of keys"},
-    {dense("128", "where doc[b, i] == doc[b, j] and j <= last[b, i]"), "sm_90a",
+    {dense("128", "where doc[b, i] == doc[b, j] and j <= ends[b, i]"), "sm_90a",
      Queries::Any, "", "a", Field::Tokens,
      "a mask that reads several tables for each query"},
     {several(3, "128"), "sm_90a", Queries::Any, "", "attend.1", Field::Tokens,
