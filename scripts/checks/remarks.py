@@ -22,7 +22,7 @@ REMARKS = "dialects/NSATile/IR/Remarks.h"
 
 def check(root: Path) -> list[Problem]:
     shown: dict[str, set[str]] = {}
-    for path in files(root, "test", suffixes=(".mlir", ".test")):
+    for path in files(root, "test", suffixes=(".mlir", ".nsa", ".test")):
         text = read(path)
         kinds = set(_SHOWN.findall(text))
         runs = " ".join(line for line in text.splitlines() if "RUN:" in line)
