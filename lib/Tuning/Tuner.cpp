@@ -256,10 +256,10 @@ llvm::Error Search::setUp() {
       if (setting.isDerived)
         smaller.set(setting.op, setting.field, setting.value);
     ModelOptions model = getModel();
-    auto made = makeCandidate(kernel, goal, given, smaller, sizes, model);
-    if (!made)
-      return made.takeError();
-    first = std::move(*made);
+    if (llvm::Error error =
+            makeCandidate(kernel, goal, given, smaller, sizes, model)
+                .moveInto(first))
+      return error;
     auto chosen = given;
     chosen.addTuned(first->schedule);
     auto choice = schedule::choose(kernel, goal, chosen);
@@ -598,19 +598,14 @@ llvm::Error Search::tryGrid(Grid grid) {
 
 llvm::Expected<std::optional<Candidate>>
 Search::makeFrom(llvm::StringRef schedule) {
-  auto read = schedule::Settings::parse(schedule);
-  if (!read) {
-    llvm::consumeError(read.takeError());
+  auto read = llvm::expectedToOptional(schedule::Settings::parse(schedule));
+  if (!read)
     return std::nullopt;
-  }
   std::optional<Candidate> candidate;
   auto use = [&](nsa::KernelOp kernel, const schedule::Goal &goal,
                  const schedule::Settings &given) {
-    auto made = makeCandidate(kernel, goal, given, *read, sizes, getModel());
-    if (made)
-      candidate = std::move(*made);
-    else
-      llvm::consumeError(made.takeError());
+    candidate = llvm::expectedToOptional(
+        makeCandidate(kernel, goal, given, *read, sizes, getModel()));
     return llvm::Error::success();
   };
   if (llvm::Error error = program.withKernel(signature.kernel, sizes, use))
