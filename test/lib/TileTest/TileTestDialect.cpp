@@ -149,6 +149,11 @@ SmallVector<schedule::Field> SumQueriesOp::getTileFields() {
   return {schedule::Field::Tokens, schedule::Field::Keys};
 }
 
+std::vector<schedule::Field> SumQueriesOp::getFields() {
+  return {schedule::Field::Tokens, schedule::Field::Keys};
+}
+
+bool SumQueriesOp::isShared() { return true; }
 bool SumQueriesOp::writesResults() { return true; }
 
 /// Each program has a tile of keys, and walks the queries that see one of them.

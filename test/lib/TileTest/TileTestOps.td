@@ -32,7 +32,9 @@ def SumVisibleOp : Op<TileTestDialect, "sum_visible", [
 def SumQueriesOp : Op<TileTestDialect, "sum_queries", [
     Pure, NSA_ScoringOpInterface, NSA_HasScalarCode,
     DeclareOpInterfaceMethods<NSACC_TileOpInterface,
-                              ["getOperandsInMemory", "getTileFields", "writesResults", "addPrograms"]>]> {
+                              ["getTileFields", "writesResults", "addPrograms"]>,
+    DeclareOpInterfaceMethods<NSACC_ScheduleOpInterface,
+                              ["getFields", "getOperandsInMemory", "isShared"]>]> {
   let summary = "sum of the scores of the queries that see each key";
   let description = [{
     Keys are the rows of its program, as in a gradient of keys and values. The result has the dimensions of keys
