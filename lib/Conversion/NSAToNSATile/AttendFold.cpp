@@ -7,7 +7,7 @@ using namespace nsacc;
 using namespace nsacc::nsa;
 
 AttendFold::AttendFold(ProgramBuilder &program, const QueryTile &tile,
-                       Scorer &scorer, AttendOp op, bool onlyLse)
+                       Scorer &scorer, ScoringOpInterface op, bool onlyLse)
     : program(program), builder(program.getBuilder()), loc(program.getLoc()),
       tile(tile), scorer(scorer), op(op), onlyLse(onlyLse) {
   auto type = cast<NamedTensorType>(op.getValue().getType());
@@ -15,10 +15,9 @@ AttendFold::AttendFold(ProgramBuilder &program, const QueryTile &tile,
   channels = tile.slice ? tile.slice->count : allChannels;
 }
 
-std::unique_ptr<AttendFold> AttendFold::create(ProgramBuilder &program,
-                                               const QueryTile &tile,
-                                               Scorer &scorer, AttendOp op,
-                                               bool onlyLse) {
+std::unique_ptr<AttendFold>
+AttendFold::create(ProgramBuilder &program, const QueryTile &tile,
+                   Scorer &scorer, ScoringOpInterface op, bool onlyLse) {
   if (op.isSoftmax())
     return std::make_unique<SoftmaxFold>(program, tile, scorer, op, onlyLse);
   return std::make_unique<WeightFold>(program, tile, scorer, op, onlyLse);

@@ -19,18 +19,17 @@ struct AttendTiles {
 class AttendFold : public PairFold {
 public:
   AttendFold(ProgramBuilder &program, const QueryTile &tile, Scorer &scorer,
-             nsa::AttendOp op, bool onlyLse);
+             nsa::ScoringOpInterface op, bool onlyLse);
 
-  static std::unique_ptr<AttendFold> create(ProgramBuilder &program,
-                                            const QueryTile &tile,
-                                            Scorer &scorer, nsa::AttendOp op,
-                                            bool onlyLse);
+  static std::unique_ptr<AttendFold>
+  create(ProgramBuilder &program, const QueryTile &tile, Scorer &scorer,
+         nsa::ScoringOpInterface op, bool onlyLse);
 
   void loadShared(KeyTile &keys) override;
   /// The results of rows that met all their keys.
   virtual AttendTiles finish(const QueryRows &rows, mlir::ValueRange state) = 0;
 
-  nsa::AttendOp getOp() const { return op; }
+  nsa::ScoringOpInterface getOp() const { return op; }
   /// Whether the state has no accumulator.
   bool hasOnlyLse() const { return onlyLse; }
   /// Channels of values that the tile has.
@@ -49,7 +48,7 @@ protected:
   mlir::Location loc;
   const QueryTile &tile;
   Scorer &scorer;
-  nsa::AttendOp op;
+  nsa::ScoringOpInterface op;
   bool onlyLse;
   int64_t allChannels, channels;
 };
@@ -84,7 +83,7 @@ public:
   AttendTiles finish(const QueryRows &rows, mlir::ValueRange state) override;
 
 private:
-  bool isNormalized() { return !op.getNormalize().empty(); }
+  bool isNormalized() { return op.getNormalizer() != nullptr; }
   RowState step(const QueryRows &rows, const KeyTile &keys,
                 mlir::ValueRange state);
   mlir::Value accumulate(mlir::Value weights, mlir::Value scores,

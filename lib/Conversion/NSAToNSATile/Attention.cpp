@@ -8,10 +8,10 @@ using namespace nsacc;
 using namespace nsacc::nsa;
 
 Attention::Attention(ProgramBuilder &program, const QueryTile &tile,
-                     AttendOp op, nsatile::ScheduleAttr schedule, bool onlyLse)
+                     ScoringOpInterface op, nsatile::ScheduleAttr schedule,
+                     bool onlyLse)
     : program(program), tile(tile), schedule(schedule),
-      scorer(program, tile, cast<ScoringOpInterface>(op.getOperation()),
-             schedule),
+      scorer(program, tile, op, schedule),
       fold(AttendFold::create(program, tile, scorer, op, onlyLse)) {}
 
 RowState Attention::walk(const QueryRows &rows, std::optional<KeyPart> part) {
@@ -36,13 +36,13 @@ RowState Attention::walkBlock(Value block, Value exists) {
       .run(getRows());
 }
 
-bool nsacc::needsOnlyLse(AttendOp op) {
+bool nsacc::needsOnlyLse(ScoringOpInterface op) {
   return op.isSoftmax() && op.getOutput().use_empty();
 }
 
 AttendTiles nsacc::attendTile(ProgramBuilder &program, const QueryTile &tile,
-                              AttendOp op, nsatile::ScheduleAttr schedule,
-                              bool onlyLse) {
+                              ScoringOpInterface op,
+                              nsatile::ScheduleAttr schedule, bool onlyLse) {
   Attention attention(program, tile, op, schedule, onlyLse);
   PlanBuilder &plan = program.getPlan();
   const PartialStates *partial = plan.getPartialStates(op);

@@ -13,8 +13,9 @@ namespace nsacc {
 /// walk over keys that its schedule asks for.
 class Attention {
 public:
-  Attention(ProgramBuilder &program, const QueryTile &tile, nsa::AttendOp op,
-            nsatile::ScheduleAttr schedule, bool onlyLse);
+  Attention(ProgramBuilder &program, const QueryTile &tile,
+            nsa::ScoringOpInterface op, nsatile::ScheduleAttr schedule,
+            bool onlyLse);
 
   AttendFold &getFold() { return *fold; }
   const PairBounds &getBounds() const { return scorer.getBounds(); }
@@ -37,11 +38,11 @@ private:
 /// Computes an attention for the rows of a tile: walks the keys, or merges
 /// the states that other programs left.
 AttendTiles attendTile(ProgramBuilder &program, const QueryTile &tile,
-                       nsa::AttendOp op, nsatile::ScheduleAttr schedule,
-                       bool onlyLse);
+                       nsa::ScoringOpInterface op,
+                       nsatile::ScheduleAttr schedule, bool onlyLse);
 
 /// Whether only the log-sum-exp of an attention is read.
-bool needsOnlyLse(nsa::AttendOp op);
+bool needsOnlyLse(nsa::ScoringOpInterface op);
 
 } // namespace nsacc
 

@@ -453,7 +453,7 @@ PartialStates allocateStates(PlanBuilder &plan, const QueryShape &shape,
 /// creates the buffers for states.
 FailureOr<nsatile::ProgramOp> buildBlockProgram(PlanBuilder &plan,
                                                 const QueryShape &shape,
-                                                AttendOp op,
+                                                ScoringOpInterface op,
                                                 PartialStates &partial) {
   nsatile::ScheduleAttr fast = getSchedule(op), schedule = plan.getSchedule(op);
   Value selection = op.getSelection();
@@ -529,19 +529,23 @@ FailureOr<nsatile::ProgramOp> buildBlockProgram(PlanBuilder &plan,
 
 /// Whether no other attention is inverted. States of two such attentions would
 /// have different slices, which one program can't merge.
-static bool isOnlyInverted(AttendOp op) {
+static bool isOnlyInverted(ScoringOpInterface op) {
   KernelOp kernel = op->getParentOfType<KernelOp>();
-  return llvm::count_if(kernel.getBody().getOps<AttendOp>(), [](AttendOp each) {
-           return each.getSelection() &&
-                  getSchedule(each).getOrder() == nsatile::LoopOrder::KeyMajor;
-         }) == 1;
+  return llvm::count_if(kernel.getBody().getOps<ScoringOpInterface>(),
+                        [](ScoringOpInterface each) {
+                          return each.getValue() && each.getSelection() &&
+                                 getSchedule(each).getOrder() ==
+                                     nsatile::LoopOrder::KeyMajor;
+                        }) == 1;
 }
 
 /// Numbers of tokens of the query tiles that may merge states.
 static SmallVector<int64_t> getTileTokens(KernelOp kernel) {
-  auto attends = llvm::to_vector(kernel.getBody().getOps<AttendOp>());
+  auto attends = llvm::to_vector(llvm::make_filter_range(
+      kernel.getBody().getOps<ScoringOpInterface>(),
+      [](ScoringOpInterface op) { return op.getValue(); }));
   SmallVector<int64_t> tokens;
-  for (AttendOp attend : attends) {
+  for (ScoringOpInterface attend : attends) {
     nsatile::ScheduleAttr schedule = getSchedule(attend);
     tokens.push_back(schedule.getMerging().getTokens());
     // The program may compute another attention, too.
@@ -553,7 +557,7 @@ static SmallVector<int64_t> getTileTokens(KernelOp kernel) {
 
 LogicalResult nsacc::buildInvertedPrograms(PlanBuilder &plan,
                                            const QueryShape &shape,
-                                           AttendOp op) {
+                                           ScoringOpInterface op) {
   int64_t chunk = getSchedule(op).getChunk();
   if (chunk > 0 && isOnlyInverted(op))
     plan.setStateSlices(createSlices(plan, shape, chunk << 20,

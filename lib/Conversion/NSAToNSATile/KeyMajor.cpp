@@ -34,7 +34,7 @@ static void step(ProgramBuilder &program, Attention &attention,
 }
 
 void nsacc::buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
-                                 AttendOp op) {
+                                 ScoringOpInterface op) {
   nsatile::ScheduleAttr schedule = getSchedule(op);
   ProgramBuilder program(plan, op.getLoc(), "partial", schedule);
   OpBuilder &builder = program.getBuilder();
@@ -83,8 +83,7 @@ void nsacc::buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
                 StoredStates(program, tile, fold, partial).store(split, state);
               });
   // Each split is a range of neighbouring tiles of keys.
-  PairBounds bounds(program, row, cast<ScoringOpInterface>(op.getOperation()),
-                    schedule);
+  PairBounds bounds(program, row, op, schedule);
   Value units = m.ceilDiv(bounds.getKeyRow().size, keys);
   Value share = m.ceilDiv(units, splits);
   Value first = m.mul(split, share);

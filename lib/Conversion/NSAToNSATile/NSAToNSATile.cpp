@@ -168,8 +168,8 @@ Target KernelConverter::createTarget(Value tensor) {
     return (merge && llvm::is_contained(merge.getLses(), tensor)) ||
            (importance && importance.getLse() == tensor);
   };
-  auto attend = tensor.getDefiningOp<AttendOp>();
-  if (attend && tensor == attend.getOutput()) {
+  auto attend = tensor.getDefiningOp<ScoringOpInterface>();
+  if (attend && attend.getOutput() == tensor) {
     StringRef reason;
     if (!isRoundedToBF16(attend))
       reason = "not all readers round their sums of them to bf16";
@@ -177,7 +177,7 @@ Target KernelConverter::createTarget(Value tensor) {
       reason = "programs side by side have slices of their channels";
     if (reason.empty()) {
       kScaledRemarks.passed(attend, "results stand in memory in 16 bits");
-      return {tensor, plan.createScaledF16(attend)};
+      return {tensor, plan.createScaledF16(tensor)};
     }
     kScaledRemarks.missed(attend, "results stand in memory in f32: " + reason);
   }

@@ -183,11 +183,11 @@ Value PlanBuilder::createBuffer(Value tensor) {
                       tensor);
 }
 
-Value PlanBuilder::createScaledF16(AttendOp op) {
-  auto type = cast<NamedTensorType>(op.getOutput().getType());
-  scales[op.getOutput()] = createBuffer(type.getDims().drop_back(),
-                                        builder.getF32Type(), op.getOutput());
-  return createBuffer(type.getDims(), builder.getF16Type(), op.getOutput());
+Value PlanBuilder::createScaledF16(Value output) {
+  auto type = cast<NamedTensorType>(output.getType());
+  scales[output] =
+      createBuffer(type.getDims().drop_back(), builder.getF32Type(), output);
+  return createBuffer(type.getDims(), builder.getF16Type(), output);
 }
 
 Value PlanBuilder::createBuffer(ArrayRef<Attribute> dims, Type elementType,

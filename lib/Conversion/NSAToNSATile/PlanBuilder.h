@@ -105,7 +105,7 @@ public:
   mlir::Value getResidual(mlir::Value lse) { return residuals.lookup(lse); }
   /// Creates workspace for an attention's output in f16, and for the scales
   /// of its rows: see ScaledF16.h.
-  mlir::Value createScaledF16(nsa::AttendOp op);
+  mlir::Value createScaledF16(mlir::Value output);
   /// Scales of a tensor that its buffer has in f16; null for others.
   mlir::Value getScale(mlir::Value tensor) { return scales.lookup(tensor); }
   /// Creates workspace of the given type, with dynamic sizes `sizes`.
@@ -125,11 +125,11 @@ public:
       llvm::function_ref<llvm::FailureOr<nsatile::ProgramOp>()> build);
 
   /// Null for an attention that is computed where it is used.
-  const PartialStates *getPartialStates(nsa::AttendOp op) {
+  const PartialStates *getPartialStates(mlir::Operation *op) {
     auto *found = partialStates.find(op);
     return found == partialStates.end() ? nullptr : &found->second;
   }
-  void setPartialStates(nsa::AttendOp op, PartialStates states) {
+  void setPartialStates(mlir::Operation *op, PartialStates states) {
     partialStates[op] = std::move(states);
   }
 

@@ -15,9 +15,8 @@ bool nsacc::multipliesIn16Bits(ScoringOpInterface op) {
     Type type = cast<NamedTensorType>(tensor.getType()).getElementType();
     return type.getIntOrFloatBitWidth() == 16;
   };
-  auto attend = dyn_cast<AttendOp>(op.getOperation());
   return has16Bits(op.getQuery()) && has16Bits(op.getKey()) &&
-         (!attend || has16Bits(attend.getValue()));
+         (!op.getValue() || has16Bits(op.getValue()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -44,11 +43,9 @@ static FailureOr<int64_t> requireSize(PlanBuilder &plan, Operation *op,
 /// Checks the size of selected blocks.
 static LogicalResult checkSelection(ScoringOpInterface op) {
   constexpr int64_t most = 1024;
-  auto attend = dyn_cast<AttendOp>(op.getOperation());
-  if (!attend || !attend.getSelection())
+  if (!op.getValue() || !op.getSelection())
     return success();
-  int64_t block =
-      cast<SelectionType>(attend.getSelection().getType()).getBlock();
+  int64_t block = cast<SelectionType>(op.getSelection().getType()).getBlock();
   if (block <= most)
     return success();
   return op.emitError("attention in selected blocks of ")
@@ -85,8 +82,8 @@ static LogicalResult checkShape(PlanBuilder &plan, ScoringOpInterface op,
   if (failed(queryHeads) || failed(keyHeads))
     return failure();
   SmallVector<Value> tensors = {op.getQuery(), op.getKey()};
-  if (auto attend = dyn_cast<AttendOp>(op.getOperation()))
-    tensors.push_back(attend.getValue());
+  if (op.getValue())
+    tensors.push_back(op.getValue());
   for (Value tensor : tensors) {
     Attribute dim = cast<NamedTensorType>(tensor.getType()).getDims().back();
     FailureOr<int64_t> channels = requireSize(plan, op, dim);
@@ -161,8 +158,8 @@ static bool onlyMerges(PlanBuilder &plan, ArrayRef<Target> targets) {
     WalkResult result = nsatile::walkSources(target.tensor, [&](Value value) {
       if (value != target.tensor && plan.isMaterialized(value))
         return WalkResult::skip();
-      auto attend = value.getDefiningOp<AttendOp>();
-      if (!attend)
+      auto attend = value.getDefiningOp<ScoringOpInterface>();
+      if (!attend || !attend.getValue())
         return WalkResult::advance();
       merges = true;
       return plan.getPartialStates(attend) ? WalkResult::skip()
@@ -180,7 +177,7 @@ static bool readsListedStates(PlanBuilder &plan, ArrayRef<Target> targets) {
   auto isListed = [&](Value value) {
     if (plan.isMaterialized(value))
       return WalkResult::skip();
-    auto attend = value.getDefiningOp<AttendOp>();
+    auto attend = value.getDefiningOp<ScoringOpInterface>();
     const PartialStates *partial =
         attend ? plan.getPartialStates(attend) : nullptr;
     return partial && partial->selection ? WalkResult::interrupt()

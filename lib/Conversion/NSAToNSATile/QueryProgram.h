@@ -32,18 +32,19 @@ bool multipliesIn16Bits(nsa::ScoringOpInterface op);
 /// Computes partial states of an attention in key-major order, into buffers
 /// that the plan remembers.
 void buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
-                          nsa::AttendOp op);
+                          nsa::ScoringOpInterface op);
 
 /// Computes partial states of an attention under a selection, block by block.
 /// The programs of a block's tokens leave a state for each entry of a list.
 llvm::LogicalResult buildInvertedPrograms(PlanBuilder &plan,
                                           const QueryShape &shape,
-                                          nsa::AttendOp op);
+                                          nsa::ScoringOpInterface op);
 
 /// Computes partial states of an attention with programs that have a query tile
 /// and a part of its keys each.
-llvm::LogicalResult
-buildSplitProgram(PlanBuilder &plan, const QueryShape &shape, nsa::AttendOp op);
+llvm::LogicalResult buildSplitProgram(PlanBuilder &plan,
+                                      const QueryShape &shape,
+                                      nsa::ScoringOpInterface op);
 
 /// A tensor of the kernel and the buffer that it's computed into.
 struct Target {

@@ -392,12 +392,9 @@ ScalarPlaces Scorer::getPlaces(Clause clause) {
   case Clause::Weight:
     return ScalarPlaces::get(op, op.getWeight(), /*leading=*/1);
   case Clause::Sink:
-  case Clause::Normalize: {
-    auto attend = cast<AttendOp>(op.getOperation());
-    return clause == Clause::Sink
-               ? ScalarPlaces::get(op, attend.getSink(), /*leading=*/0)
-               : ScalarPlaces::get(op, attend.getNormalize(), /*leading=*/2);
-  }
+    return ScalarPlaces::get(op, *op.getSinkScore(), /*leading=*/0);
+  case Clause::Normalize:
+    return ScalarPlaces::get(op, *op.getNormalizer(), /*leading=*/2);
   }
   llvm_unreachable("unknown clause");
 }
@@ -413,9 +410,9 @@ Region &Scorer::getRegion(Clause clause) {
   case Clause::Weight:
     return op.getWeight();
   case Clause::Sink:
-    return cast<AttendOp>(op.getOperation()).getSink();
+    return *op.getSinkScore();
   case Clause::Normalize:
-    return cast<AttendOp>(op.getOperation()).getNormalize();
+    return *op.getNormalizer();
   }
   llvm_unreachable("unknown clause");
 }

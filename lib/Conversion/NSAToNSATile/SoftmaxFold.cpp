@@ -65,12 +65,12 @@ AttendTiles SoftmaxFold::finish(const QueryRows &rows, ValueRange state) {
   TileMath math(builder, loc, rows.count, channels);
   Tile max = {state[0], TileAxes::Row}, sum = {state[1], TileAxes::Row};
   Value acc = onlyLse ? math.constant(TileAxes::Matrix, 0.0) : state[2];
-  if (!op.getSink().empty()) {
+  if (op.getSinkScore()) {
     // The sink is one more score, without a value.
     std::optional<Demand> demand = scorer.getDemand(nsa::Clause::Sink, &rows);
     Tile sink = {
-        math.toRow(tileRegion(op.getSink(), scorer.getRowArguments(rows), math,
-                              scorer.getContext(demand))),
+        math.toRow(tileRegion(*op.getSinkScore(), scorer.getRowArguments(rows),
+                              math, scorer.getContext(demand))),
         TileAxes::Row};
     Value column = nsatile::BroadcastOp::create(
         builder, loc,
@@ -92,7 +92,7 @@ AttendTiles SoftmaxFold::finish(const QueryRows &rows, ValueRange state) {
   if (onlyLse)
     return {Value(), end.getLse(), max.value, sum.value};
   Tile output = {end.getOutput(), TileAxes::Matrix};
-  if (!op.getSink().empty()) {
+  if (op.getSinkScore()) {
     // A row that saw nothing has no output, whatever the sink is.
     Tile zero = {math.constant(TileAxes::Scalar, 0.0), TileAxes::Scalar};
     Tile sawNothing = math.compare(arith::CmpFPredicate::OEQ,

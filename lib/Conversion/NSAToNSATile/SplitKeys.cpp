@@ -12,7 +12,7 @@ using namespace nsacc::nsa;
 
 /// Number of parts of the keys, which a call's sizes tell.
 static Value countSplits(PlanBuilder &plan, const QueryShape &shape,
-                         AttendOp op) {
+                         ScoringOpInterface op) {
   nsatile::ScheduleAttr schedule = getSchedule(op);
   IndexMath m = plan.math();
   Value tiles = m.mul(plan.getSize(shape.keyHead),
@@ -20,8 +20,8 @@ static Value countSplits(PlanBuilder &plan, const QueryShape &shape,
   for (Value size : getTileSizes(plan, shape, schedule.getTokens()))
     tiles = m.mul(tiles, size);
   Value walked = schedule::countWalkedKeys(
-      m, cast<ScoringOpInterface>(op.getOperation()), op.getSelection(), shape,
-      schedule.getTokens(), [&](Attribute dim) { return plan.getSize(dim); });
+      m, op, op.getSelection(), shape, schedule.getTokens(),
+      [&](Attribute dim) { return plan.getSize(dim); });
   return schedule::countSplits(m, tiles, walked, schedule.getKeys(),
                                plan.getMultiprocessors() *
                                    schedule.getBlocksPerSM());
@@ -38,7 +38,7 @@ static OpFoldResult multiply(PlanBuilder &plan, OpFoldResult number,
 /// first such program creates the buffers.
 static FailureOr<nsatile::ProgramOp> buildPartProgram(PlanBuilder &plan,
                                                       const QueryShape &shape,
-                                                      AttendOp op,
+                                                      ScoringOpInterface op,
                                                       PartialStates &partial) {
   nsatile::ScheduleAttr fast = getSchedule(op), schedule = plan.getSchedule(op);
   bool onlyLse = needsOnlyLse(op);
@@ -84,7 +84,8 @@ static FailureOr<nsatile::ProgramOp> buildPartProgram(PlanBuilder &plan,
 }
 
 LogicalResult nsacc::buildSplitProgram(PlanBuilder &plan,
-                                       const QueryShape &shape, AttendOp op) {
+                                       const QueryShape &shape,
+                                       ScoringOpInterface op) {
   nsatile::ScheduleAttr schedule = getSchedule(op);
   if (op.getSelection() && schedule.getOrder() != nsatile::LoopOrder::Union)
     return op.emitError("'splits' cuts ranges of keys or the lists of "

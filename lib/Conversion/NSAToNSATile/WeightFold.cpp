@@ -98,8 +98,8 @@ AttendTiles WeightFold::finish(const QueryRows &rows, ValueRange state) {
                     TileAxes::Row};
   std::optional<Demand> demand =
       scorer.getDemand(nsa::Clause::Normalize, &rows, takesPart);
-  Tile norm =
-      tileRegion(op.getNormalize(), arguments, math, scorer.getContext(demand));
+  Tile norm = tileRegion(*op.getNormalizer(), arguments, math,
+                         scorer.getContext(demand));
   Tile quotient = math.apply<arith::DivFOp>(acc, norm);
   Tile empty = {arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
                                       state[3], zero),
