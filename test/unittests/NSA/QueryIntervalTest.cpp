@@ -116,7 +116,7 @@ TEST_F(QueryIntervalTest, SolvesBoundsWithOneOccurrence) {
   }
 }
 
-// Whatever is left out, no query that sees a key is lost.
+// Bounds that are left out lose no query that sees a key.
 TEST_F(QueryIntervalTest, LeavesOutWhatItCantSolve) {
   KeyInterval interval;
   interval.lower = {i - i % 4, s, i * s};
