@@ -19,9 +19,9 @@
 // Its schedule is chosen without a line that names it: tiles as for any scores, and its own number of keys.
 // RUN: nsacc-opt %t.unset.mlir --nsa-set-schedule=device=sm_90a | FileCheck %s --check-prefix=CHOSEN
 // CHOSEN: tiletest.sum_visible
-// CHOSEN: nsatile.schedule = #nsatile.schedule<tokens = 21, keys = 48, program = fused, warps = auto, stages = 2>
+// CHOSEN: nsatile.schedule = #nsatile.schedule<tokens = 21, keys = 48>
 // RUN: nsacc-opt %t.unset.mlir "--nsa-set-schedule=schedule=sum_visible.1:tokens=5,keys=16" | FileCheck %s --check-prefix=GIVEN
-// GIVEN: #nsatile.schedule<tokens = 5, keys = 16, program = fused>
+// GIVEN: #nsatile.schedule<tokens = 5, keys = 16>
 // RUN: not nsacc-opt %t.unset.mlir "--nsa-set-schedule=schedule=sum_visible.1:order=union" 2>&1 | FileCheck %s --check-prefix=FIELD
 // FIELD: 'sum_visible.1' is a sum_visible without a field 'order': it has tokens, keys, warps, stages, program
 
