@@ -2,6 +2,7 @@
 
 #include "OverlapProducts.h"
 #include "AsyncProducts.h"
+#include "LayoutFlow.h"
 #include "NSATile/IR/NSATileHints.h"
 #include "NSATile/IR/SharedShape.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

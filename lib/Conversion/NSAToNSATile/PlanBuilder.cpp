@@ -3,6 +3,7 @@
 #include "PlanBuilder.h"
 #include "NSA/IR/NSANames.h"
 #include "NSATile/IR/NSATileHints.h"
+#include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

@@ -1,6 +1,7 @@
 //===- UnionWalk.cpp - Walk over the union of a tile's lists --------------===//
 
 #include "KeyWalk.h"
+#include "QueryGrid.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
