@@ -30,16 +30,6 @@ Tiling schedule::tileForCPU(const Scope &scope, nsatile::LoopOrder order) {
     tiling.reason = "many rows share the blocks that they selected, and their "
                     "accumulators stay in a cache";
   }
-  if (scope.findSelecting() && order == nsatile::LoopOrder::Union) {
-    int64_t tokens = std::max<int64_t>(1, tiling.rows / scope.group);
-    if (int64_t most = fitUnions(scope, tokens, /*areWhole=*/false);
-        most < tokens) {
-      tiling.selecting = scope.findSelecting();
-      tiling.rows = most * scope.group;
-      tiling.reason = "as many rows as have a list of all of their blocks";
-      return tiling;
-    }
-  }
   // Rounds down to a multiple of the part.
   int64_t part = std::max<int64_t>(1, kPartRows / scope.group) * scope.group;
   tiling.rows = std::max<int64_t>(1, tiling.rows / part) * part;

@@ -188,8 +188,11 @@ static std::optional<Tiling> tileDenseForWarpgroups(const Scope &scope,
   return tiling;
 }
 
-bool schedule::fitsUnion(ScoringOpInterface selecting, int64_t group,
-                         int64_t tokens, bool areWhole) {
+/// Whether the lists of so many tokens fit the list of a union. Lists of up to
+/// 64 rows always do: a product takes these rows in one anyway. If `areWhole`,
+/// each list also has all of its tokens in the tile, or all tokens of the tile.
+static bool fitsUnion(ScoringOpInterface selecting, int64_t group,
+                      int64_t tokens, bool areWhole) {
   auto type = cast<SelectionType>(selecting.getSelection().getType());
   auto query = cast<NamedTensorType>(selecting.getQuery().getType());
   TileLists lists(type, QueryDims::get(query), tokens, group);
@@ -198,13 +201,17 @@ bool schedule::fitsUnion(ScoringOpInterface selecting, int64_t group,
          (lists.areWhole || !areWhole);
 }
 
-int64_t schedule::fitUnions(const Scope &scope, int64_t tokens, bool areWhole) {
+/// Greatest number of tokens, at most `tokens`, with lists that fit the list of
+/// a union (kMostListed) for each attention, and of which no tile has only some
+/// of the tokens. Attentions without room for a single token's lists have no
+/// unions and don't count.
+static int64_t fitUnions(const Scope &scope, int64_t tokens) {
   SmallVector<ScoringOpInterface> uniting = scope.findAllSelecting();
   llvm::erase_if(uniting, [&](ScoringOpInterface each) {
     return !fitsUnion(each, scope.group, /*tokens=*/1, /*areWhole=*/false);
   });
   while (tokens > 1 && !llvm::all_of(uniting, [&](ScoringOpInterface each) {
-           return fitsUnion(each, scope.group, tokens, areWhole);
+           return fitsUnion(each, scope.group, tokens, /*areWhole=*/true);
          }))
     --tokens;
   return tokens;
@@ -275,8 +282,7 @@ tileForSelections(const Scope &scope, bool warpgroups, Queries queries) {
   if (queries == Queries::Few)
     areShared = group > kPartRows;
   int64_t rows = usesGroups && !isCrowded && areShared ? groupRows : kPartRows;
-  int64_t tokens = fitUnions(scope, std::clamp<int64_t>(rows / group, 1, rows),
-                             /*areWhole=*/true);
+  int64_t tokens = fitUnions(scope, std::clamp<int64_t>(rows / group, 1, rows));
   Tiling tiling;
   tiling.selecting = selecting.front();
   tiling.rows = tokens * group;

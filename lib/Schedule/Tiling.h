@@ -37,17 +37,6 @@ Tiling tileForWarps(const Scope &scope, nsatile::LoopOrder order,
 Tiling tileForWarpgroups(const Scope &scope, nsatile::LoopOrder order,
                          Queries queries);
 
-/// Whether the lists of so many tokens fit the list of a union. Lists of up to
-/// 64 rows always do: a product takes these rows in one anyway. If `areWhole`,
-/// each list also has all of its tokens in the tile, or all tokens of the tile.
-bool fitsUnion(nsa::ScoringOpInterface selecting, int64_t group, int64_t tokens,
-               bool areWhole);
-/// Greatest number of tokens, at most `tokens`, with lists that fit the list of
-/// a union (kMostListed) for each attention. If `areWhole`, no tile may have
-/// only some of a list's tokens. Attentions without room for a single token's
-/// lists have no unions and don't count.
-int64_t fitUnions(const Scope &scope, int64_t tokens, bool areWhole);
-
 /// Whether a selection's scores are one product of 64 rows of 16 bits, and
 /// three blocks that share a multiprocessor have room for its tiles and lists.
 /// With a threshold, lists aren't in registers.

@@ -9,6 +9,8 @@ namespace nsacc {
 
 /// The inner axis of a program whose rows are keys: the tiles of query tokens
 /// that may see one of these keys, ascending.
+/// An op of another dialect walks so (test/lib/TileTest); gradients of keys and
+/// values will.
 class QueryWalk {
 public:
   /// `scorer` scores pairs with keys as rows, and `batchRow` is its tile

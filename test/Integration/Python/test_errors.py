@@ -197,13 +197,13 @@ def test_texts_begin_with_the_error():
     """Warnings about code in front of it come behind it."""
     with pytest.raises(CompileError) as caught:
         nsacc.compile("""kernel f(q: [B, T, HQ, D], k: [B, S, H, D]) -> [B, T, HQ, D] {
-  a = attend(q, k, k) where 0 <= j - i < 4;
+  a = attend(q, k, k) where j <= t;
   return a + attend(q, k, k) where j <= ii;
 }""")
     error = caught.value
     assert str(error).startswith("<source>:3:41: error: unknown name 'ii'"), str(error)
     assert [one.severity for one in error.diagnostics] == ["error", "warning"]
-    assert "2:29: warning: this mask shows a query keys after it" in str(error)
+    assert "2:29: warning: 't' is the query's row of T" in str(error)
     assert (error.line, error.message) == (3, error.diagnostics[0].message)
 
 
