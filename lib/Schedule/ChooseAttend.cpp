@@ -171,14 +171,13 @@ void AttendChooser::chooseChannels() {
 
 /// Lists of a selection, and states of key_major, are of whole key heads.
 int64_t AttendChooser::chooseHeads() {
-  bool isWhole =
-      llvm::any_of(chooser.getCut().getSharing(op), [&](Operation *each) {
-        auto scoring = dyn_cast<ScoringOpInterface>(each);
-        return isa<TopKOp>(each) ||
-               (scoring && (scoring.getSelection() ||
-                            chooser.getOrder(scoring) == LoopOrder::KeyMajor));
-      });
-  if (isWhole || !find(Field::Heads))
+  auto isWhole = [&](Operation *each) {
+    auto scoring = cast<ScoringOpInterface>(each);
+    return scoring.getSelection() ||
+           chooser.getOrder(scoring) == LoopOrder::KeyMajor;
+  };
+  if (!find(Field::Heads) || isWhole(op) ||
+      llvm::any_of(chooser.getCut().getSharing(op), isWhole))
     return group;
   put(Field::Heads, 0, "a tile has all that share a key head");
   int64_t heads = choice.get(Field::Heads);

@@ -42,14 +42,6 @@ int64_t schedule::getReach(const MaskInfo &mask) {
   return reach;
 }
 
-SmallVector<ScoringOpInterface> schedule::findAttends(KernelOp kernel) {
-  SmallVector<ScoringOpInterface> found;
-  for (auto op : kernel.getBody().getOps<ScoringOpInterface>())
-    if (op.getValue())
-      found.push_back(op);
-  return found;
-}
-
 bool schedule::hasHalves(Value tensor) {
   return cast<NamedTensorType>(tensor.getType())
              .getElementType()

@@ -26,9 +26,6 @@ struct Scope {
   int64_t getChannels() const;
 };
 
-/// A kernel's attentions: ops that score pairs and sum values.
-llvm::SmallVector<nsa::ScoringOpInterface> findAttends(nsa::KernelOp kernel);
-
 /// Whether a tensor's elements, or those of an attention's keys and values,
 /// have 16 bits.
 bool hasHalves(mlir::Value tensor);

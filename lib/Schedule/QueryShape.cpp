@@ -20,6 +20,14 @@ std::optional<int64_t> nsacc::getStaticSize(KernelOp kernel, Attribute dim) {
   return std::nullopt;
 }
 
+SmallVector<ScoringOpInterface> nsacc::findAttends(KernelOp kernel) {
+  SmallVector<ScoringOpInterface> found;
+  for (auto op : kernel.getBody().getOps<ScoringOpInterface>())
+    if (op.getValue())
+      found.push_back(op);
+  return found;
+}
+
 QueryDims QueryDims::get(NamedTensorType query) {
   ArrayRef<Attribute> dims = query.getDims();
   if (query.isRagged())

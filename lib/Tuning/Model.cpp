@@ -481,11 +481,9 @@ double Predictor::countSplits(const OpChoice &op, const Scoring &size,
   if (!goal.device)
     return 1;
   auto scoring = cast<ScoringOpInterface>(op.op);
-  auto attend = dyn_cast<AttendOp>(op.op);
   schedule::NumberMath m;
   int64_t walked = schedule::countWalkedKeys(
-      m, scoring, attend ? attend.getSelection() : Value(), size.shape,
-      op.get(Field::Tokens), [&](Attribute dim) {
+      m, scoring, size.shape, op.get(Field::Tokens), [&](Attribute dim) {
         return static_cast<int64_t>(std::ceil(sizes.get(dim)));
       });
   int64_t blocks =
@@ -507,9 +505,8 @@ Prediction::Op Predictor::predictScoring(const OpChoice &op) {
   if (scoring.getValue() && scoring.getSelection())
     return predictSelected(op);
   Scoring size(kernel, scoring, sizes);
-  const auto &heads = op.fields[static_cast<size_t>(Field::Heads)];
-  double group = heads && heads->value > 0 ? static_cast<double>(heads->value)
-                                           : size.group;
+  int64_t heads = op.has(Field::Heads) ? op.get(Field::Heads) : 0;
+  double group = heads > 0 ? static_cast<double>(heads) : size.group;
   Tiles tiles = getTiles(op, group, Field::Keys);
   double tokens = static_cast<double>(op.get(Field::Tokens));
   if (tiles.isCPU)

@@ -77,41 +77,28 @@ private:
   QueryInterval &solution;
 };
 
-/// Solves `lower(i) <= highest` and `upper(i) > lowest`.
-QueryInterval solve(const KeyInterval &interval, AffineExpr lowest,
-                    AffineExpr highest) {
+/// Solves `lower(i) <= last` and `first < upper(i)` for the first and the last
+/// key, or for these with `swapped` roles.
+QueryInterval solve(const KeyInterval &interval, bool swapped) {
   QueryInterval queries;
   queries.exact = interval.exact && interval.guards.empty();
   Solver solver(queries);
+  auto getKey = [&](AffineExpr bound, bool isLast) {
+    return getAffineDimExpr(isLast != swapped, bound.getContext());
+  };
   for (AffineExpr lower : interval.lower)
-    solver.add(lower, Side::AtMost, highest);
+    solver.add(lower, Side::AtMost, getKey(lower, /*isLast=*/true));
   for (AffineExpr upper : interval.upper)
-    solver.add(upper, Side::AtLeast, lowest + 1);
+    solver.add(upper, Side::AtLeast, getKey(upper, /*isLast=*/false) + 1);
   return queries;
-}
-
-MLIRContext *getContext(const KeyInterval &interval) {
-  for (ArrayRef<AffineExpr> exprs : {ArrayRef<AffineExpr>(interval.lower),
-                                     ArrayRef<AffineExpr>(interval.upper)})
-    if (!exprs.empty())
-      return exprs.front().getContext();
-  return nullptr;
 }
 
 } // namespace
 
 QueryInterval nsacc::nsa::findQueriesOfAny(const KeyInterval &interval) {
-  MLIRContext *context = getContext(interval);
-  if (!context)
-    return {{}, {}, interval.exact && interval.guards.empty()};
-  return solve(interval, getAffineDimExpr(0, context),
-               getAffineDimExpr(1, context));
+  return solve(interval, /*swapped=*/false);
 }
 
 QueryInterval nsacc::nsa::findQueriesOfAll(const KeyInterval &interval) {
-  MLIRContext *context = getContext(interval);
-  if (!context)
-    return {{}, {}, interval.exact && interval.guards.empty()};
-  return solve(interval, getAffineDimExpr(1, context),
-               getAffineDimExpr(0, context));
+  return solve(interval, /*swapped=*/true);
 }

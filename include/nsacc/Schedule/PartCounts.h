@@ -19,7 +19,6 @@ namespace nsacc::schedule {
 /// Numbers aren't negative.
 struct NumberMath {
   int64_t constant(int64_t value) const { return value; }
-  int64_t add(int64_t lhs, int64_t rhs) const { return lhs + rhs; }
   int64_t mul(int64_t lhs, int64_t rhs) const { return lhs * rhs; }
   int64_t floorDiv(int64_t lhs, int64_t rhs) const { return lhs / rhs; }
   int64_t ceilDiv(int64_t lhs, int64_t rhs) const {
@@ -41,15 +40,13 @@ struct NumberMath {
 std::optional<int64_t> getWidth(nsa::ScoringOpInterface op);
 
 /// Most keys that a tile of `tokens` queries goes over, as far as sizes tell.
-/// `getSize` returns the size of a dimension, packed if it is ragged; a null
-/// `selection` stands for all keys.
+/// `getSize` returns the size of a dimension, packed if it is ragged.
 template <typename Math, typename GetSize>
 auto countWalkedKeys(const Math &m, nsa::ScoringOpInterface op,
-                     mlir::Value selection, const QueryShape &shape,
-                     int64_t tokens, GetSize getSize) {
+                     const QueryShape &shape, int64_t tokens, GetSize getSize) {
   auto keys = llvm::cast<nsa::NamedTensorType>(op.getKey().getType());
   auto all = getSize(keys.getDims()[keys.isRagged() ? 0 : 1]);
-  if (selection) {
+  if (mlir::Value selection = op.getSelection()) {
     auto type = llvm::cast<nsa::SelectionType>(selection.getType());
     TileLists lists(type, shape.dims, tokens, shape.group);
     // Few queries don't fill a tile.

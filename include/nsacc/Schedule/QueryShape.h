@@ -12,6 +12,9 @@ namespace nsacc {
 /// it.
 std::optional<int64_t> getStaticSize(nsa::KernelOp kernel, mlir::Attribute dim);
 
+/// A kernel's attentions: ops that score pairs and sum values.
+llvm::SmallVector<nsa::ScoringOpInterface> findAttends(nsa::KernelOp kernel);
+
 /// Dimensions that a query tile runs over: [B, T, HQ] or [ragged T, HQ].
 /// `batch` is null for ragged queries.
 struct QueryDims {

@@ -530,10 +530,9 @@ FailureOr<nsatile::ProgramOp> buildBlockProgram(PlanBuilder &plan,
 /// Whether no other attention is inverted. States of two such attentions would
 /// have different slices, which one program can't merge.
 static bool isOnlyInverted(ScoringOpInterface op) {
-  KernelOp kernel = op->getParentOfType<KernelOp>();
-  return llvm::count_if(kernel.getBody().getOps<ScoringOpInterface>(),
+  return llvm::count_if(findAttends(op->getParentOfType<KernelOp>()),
                         [](ScoringOpInterface each) {
-                          return each.getValue() && each.getSelection() &&
+                          return each.getSelection() &&
                                  getSchedule(each).getOrder() ==
                                      nsatile::LoopOrder::KeyMajor;
                         }) == 1;
@@ -541,9 +540,7 @@ static bool isOnlyInverted(ScoringOpInterface op) {
 
 /// Numbers of tokens of the query tiles that may merge states.
 static SmallVector<int64_t> getTileTokens(KernelOp kernel) {
-  auto attends = llvm::to_vector(llvm::make_filter_range(
-      kernel.getBody().getOps<ScoringOpInterface>(),
-      [](ScoringOpInterface op) { return op.getValue(); }));
+  SmallVector<ScoringOpInterface> attends = findAttends(kernel);
   SmallVector<int64_t> tokens;
   for (ScoringOpInterface attend : attends) {
     nsatile::ScheduleAttr schedule = getSchedule(attend);

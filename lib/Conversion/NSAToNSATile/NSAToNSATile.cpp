@@ -25,7 +25,7 @@ using namespace nsacc::nsa;
 using nsatile::PassRemarks;
 
 static constexpr PassRemarks kScaledRemarks = {"convert-nsa-to-nsatile",
-                                               "ResultsInHalves"};
+                                               "ResultsInF16"};
 static constexpr PassRemarks kSliceRemarks = {"convert-nsa-to-nsatile",
                                               "ResultSlices"};
 
@@ -236,8 +236,8 @@ static int64_t countTokenBytes(PlanBuilder &plan, ScoringOpInterface op) {
 
 /// Reports attentions with results that stand whole in memory.
 static void reportWhole(KernelOp kernel, const schedule::ResultSlices &found) {
-  for (auto op : kernel.getBody().getOps<ScoringOpInterface>()) {
-    if (!op.getValue() || !hasOwnProgram(op))
+  for (ScoringOpInterface op : findAttends(kernel)) {
+    if (!hasOwnProgram(op))
       continue;
     bool isRagged = cast<NamedTensorType>(op.getQuery().getType()).isRagged();
     if (llvm::is_contained(found.attends, op))

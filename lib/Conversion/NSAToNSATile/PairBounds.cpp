@@ -105,8 +105,12 @@ static bool mayLeaveIndex(AffineExpr bound) {
   return !most || *most >= std::numeric_limits<int32_t>::max();
 }
 
+bool PairBounds::isBound(AffineExpr expr) const {
+  return !mentionsHead(expr, mask) && !mayLeaveIndex(expr);
+}
+
 Value PairBounds::evaluate(AffineExpr expr, Value d0, Value d1) const {
-  if (mentionsHead(expr, mask) || mayLeaveIndex(expr))
+  if (!isBound(expr))
     return {};
   SmallVector<Value> symbols;
   for (auto [index, symbol] : llvm::enumerate(mask.symbols))
@@ -178,83 +182,72 @@ SmallVector<KeyBounds> PairBounds::getBounds(const QueryRows &rows) const {
   return bounds;
 }
 
-/// Whether each bound of an exact interval is one for all rows of a tile.
-bool PairBounds::isSolved(const QueryInterval &interval) const {
-  auto isBound = [&](AffineExpr expr) {
-    return !mentionsHead(expr, mask) && !mayLeaveIndex(expr);
-  };
-  return interval.exact && llvm::all_of(interval.lower, isBound) &&
-         llvm::all_of(interval.upper, isBound);
-}
-
-PairBounds::Queries PairBounds::getQueries(const QueryInterval &queries,
+PairBounds::Queries PairBounds::getQueries(const QueryInterval &interval,
                                            Value first, Value last) const {
   IndexMath m = program.math();
   // Positions of the batch row's queries are [shift, shift + T).
   Value low = shift, high = m.add(tile.numTokens, shift);
-  for (AffineExpr lower : queries.lower)
+  for (AffineExpr lower : interval.lower)
     if (Value bound = evaluate(lower, first, last))
       low = m.max(low, bound);
-  for (AffineExpr upper : queries.upper)
+  for (AffineExpr upper : interval.upper)
     if (Value bound = evaluate(upper, first, last))
       high = m.min(high, bound);
   low = m.min(m.sub(low, shift), tile.numTokens);
   return {low, m.max(m.sub(high, shift), low)};
 }
 
-PairBounds::Queries PairBounds::getQueries(Value first, Value last) const {
+PairBounds::Queries PairBounds::getQueries(const KeyInterval &interval,
+                                           Value first, Value last) const {
   IndexMath m = program.math();
-  Value none = m.constant(0);
-  Queries all = {none, mask.intervals.empty() ? none : tile.numTokens};
-  if (mask.intervals.empty())
-    return all;
-  auto find = [&](const KeyInterval &interval) {
-    return getQueries(findQueriesOfAny(interval), first, last);
-  };
-  Queries seen = find(mask.intervals.front());
-  for (const KeyInterval &interval : llvm::drop_begin(mask.intervals)) {
-    Queries more = find(interval);
-    seen = {m.min(seen.low, more.low), m.max(seen.high, more.high)};
-  }
+  Queries seen = getQueries(findQueriesOfAny(interval), first, last);
   if (!mask.readsAtPositions)
     return seen;
   // Tables have no elements at negative positions, so every pair is looked at.
-  Value negative = m.less(shift, none);
-  return {m.select(negative, all.low, seen.low),
-          m.select(negative, all.high, seen.high)};
+  Value negative = m.less(shift, m.constant(0));
+  return {m.select(negative, m.constant(0), seen.low),
+          m.select(negative, tile.numTokens, seen.high)};
+}
+
+PairBounds::Queries PairBounds::getQueries(Value first, Value last) const {
+  IndexMath m = program.math();
+  if (mask.intervals.empty())
+    return {m.constant(0), m.constant(0)};
+  Queries seen = getQueries(mask.intervals.front(), first, last);
+  for (const KeyInterval &interval : llvm::drop_begin(mask.intervals)) {
+    Queries more = getQueries(interval, first, last);
+    seen = {m.min(seen.low, more.low), m.max(seen.high, more.high)};
+  }
+  return seen;
 }
 
 SmallVector<nsatile::TileRange>
 PairBounds::getQueryRanges(Value first, Value last, int64_t tokens) const {
   IndexMath m = program.math();
-  Value none = m.constant(0);
+  auto isKnown = [&](AffineExpr expr) { return isBound(expr); };
   SmallVector<nsatile::TileRange> ranges;
   for (const KeyInterval &interval : mask.intervals) {
-    Queries any = getQueries(findQueriesOfAny(interval), first, last);
+    Queries any = getQueries(interval, first, last);
     nsatile::TileRange range;
     range.first = m.floorDiv(any.low, tokens);
     range.end = m.max(m.ceilDiv(any.high, tokens), range.first);
     range.fullFirst = range.fullEnd = range.first;
     QueryInterval whole = findQueriesOfAll(interval);
-    if (isSolved(whole)) {
+    if (whole.exact && llvm::all_of(whole.lower, isKnown) &&
+        llvm::all_of(whole.upper, isKnown)) {
       Queries all = getQueries(whole, first, last);
       range.fullFirst =
           m.clamp(m.ceilDiv(all.low, tokens), range.first, range.end);
       range.fullEnd =
           m.clamp(m.floorDiv(all.high, tokens), range.fullFirst, range.end);
-    }
-    if (mask.readsAtPositions) {
-      Value negative = m.less(shift, none);
-      range.first = m.select(negative, none, range.first);
-      range.end =
-          m.select(negative, m.ceilDiv(tile.numTokens, tokens), range.end);
-      range.fullFirst = m.select(negative, none, range.fullFirst);
-      range.fullEnd = m.select(negative, none, range.fullEnd);
+      if (mask.readsAtPositions)
+        range.fullEnd = m.select(m.less(shift, m.constant(0)), range.fullFirst,
+                                 range.fullEnd);
     }
     ranges.push_back(range);
   }
   // A mask that is false for all pairs has no ranges, but a fold needs one.
-  if (ranges.empty())
+  if (Value none = m.constant(0); ranges.empty())
     ranges.push_back({none, none, none, none});
   return ranges;
 }

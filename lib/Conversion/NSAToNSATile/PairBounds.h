@@ -106,14 +106,18 @@ private:
                      int64_t count) const;
   mlir::Value evaluate(mlir::AffineExpr expr, const QueryRows &rows,
                        bool greatest) const;
-  /// Evaluates an expression over d0, d1 and the mask's symbols. Null where the
-  /// tile's rows have no common value, or where indices may not hold it.
+  /// Whether an expression has one value for all rows of a tile, which indices
+  /// hold.
+  bool isBound(mlir::AffineExpr expr) const;
+  /// Evaluates an expression over d0, d1 and the mask's symbols; null unless it
+  /// is a bound.
   mlir::Value evaluate(mlir::AffineExpr expr, mlir::Value d0,
                        mlir::Value d1) const;
-  /// Tokens between the solved bounds of an interval.
+  /// Tokens between the bounds of an interval.
   Queries getQueries(const nsa::QueryInterval &interval, mlir::Value first,
                      mlir::Value last) const;
-  bool isSolved(const nsa::QueryInterval &interval) const;
+  Queries getQueries(const nsa::KeyInterval &interval, mlir::Value first,
+                     mlir::Value last) const;
   mlir::Value getSymbol(const nsa::MaskSymbol &symbol) const;
 
   ProgramBuilder &program;

@@ -1,4 +1,4 @@
-//===- PairFold.cpp - States of rows that folds over pairs compute --------===//
+//===- PairFold.cpp - States of rows over pairs ---------------------------===//
 
 #include "PairFold.h"
 

@@ -1,5 +1,4 @@
-//===- PairFold.h - States of rows that folds over pairs compute -*- C++
-//-*-===//
+//===- PairFold.h - States of rows over pairs -------------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_CONVERSION_NSATONSATILE_PAIRFOLD_H
 #define NSACC_LIB_CONVERSION_NSATONSATILE_PAIRFOLD_H

@@ -1,5 +1,4 @@
 //===- ScaledF16.cpp - Results in f16 with a scale a row ------------------===//
-//----------------------===//
 
 #include "ScaledF16.h"
 #include "NSATile/IR/NSATileHints.h"

@@ -1,5 +1,4 @@
-//===- ScaledF16.h - Results in f16 with a scale a row -----------*- C++
-//-*-===//
+//===- ScaledF16.h - Results in f16 with a scale a row ----------*- C++ -*-===//
 
 #ifndef NSACC_LIB_CONVERSION_NSATONSATILE_SCALEDF16_H
 #define NSACC_LIB_CONVERSION_NSATONSATILE_SCALEDF16_H

@@ -20,7 +20,7 @@ static Value countSplits(PlanBuilder &plan, const QueryShape &shape,
   for (Value size : getTileSizes(plan, shape, schedule.getTokens()))
     tiles = m.mul(tiles, size);
   Value walked = schedule::countWalkedKeys(
-      m, op, op.getSelection(), shape, schedule.getTokens(),
+      m, op, shape, schedule.getTokens(),
       [&](Attribute dim) { return plan.getSize(dim); });
   return schedule::countSplits(m, tiles, walked, schedule.getKeys(),
                                plan.getMultiprocessors() *
