@@ -25,13 +25,13 @@ static Field getColumnField(const OpChoice &op) {
   return op.has(Field::Blocks) ? Field::Blocks : Field::Keys;
 }
 
-/// Current value of a field that is lowered step by step. A top-k whose rows
-/// choose together has more tokens than it was set to.
-static int64_t getNow(const OpChoice &op, const Settings &settings,
-                      Field field) {
+/// Current value of a field that is lowered step by step. An op may have more
+/// than it was set to: its program's other ops, or rows that choose together,
+/// decide.
+static int64_t getNow(const OpChoice &op, const Settings &settings, Field field,
+                      int64_t chosen) {
   const Setting *found = settings.find(op.name, field);
-  return found && found->isDerived ? std::min(found->value, op.get(field))
-                                   : op.get(field);
+  return found && found->isDerived ? std::min(found->value, chosen) : chosen;
 }
 
 /// Whether the field was given, even if it was lowered since.
@@ -48,34 +48,46 @@ static bool lower(const OpChoice &op, Settings &settings, Field field,
                   int64_t value, bool keepsGiven) {
   if (keepsGiven && isGiven(op, settings, field))
     return false;
-  if (value >= getNow(op, settings, field))
+  if (value >= getNow(op, settings, field, op.get(field)))
     return false;
   settings.set(op.name, field, value);
   return true;
 }
 
+/// Whether tiles of the op's program may have some of the heads that share a
+/// key head: lists of a selection and states of key_major are of all.
+static bool maySplitHeads(const KernelChoice &choice, const OpChoice &op) {
+  ArrayRef<Operation *> sharing = choice.cut.getSharing(op.op);
+  return llvm::all_of(choice.ops, [&](const OpChoice &each) {
+    return !llvm::is_contained(sharing, each.op) ||
+           (!cast<ScoringOpInterface>(each.op).getSelection() &&
+            static_cast<nsatile::LoopOrder>(each.get(Field::Order)) !=
+                nsatile::LoopOrder::KeyMajor);
+  });
+}
+
 /// Leaves half of the heads of a tile of one token to another tile. Returns
 /// false where a tile has one head, or all heads in any case.
-static bool takeFewerHeads(KernelOp kernel, Settings &settings,
-                           const OpChoice &op, bool keepsGiven) {
-  auto scoring = dyn_cast<ScoringOpInterface>(op.op);
-  if (!scoring || !op.has(Field::Order) || scoring.getSelection() ||
-      op.get(Field::Tokens) > 1 ||
-      static_cast<nsatile::LoopOrder>(op.get(Field::Order)) ==
-          nsatile::LoopOrder::KeyMajor ||
+static bool takeFewerHeads(KernelOp kernel, const KernelChoice &choice,
+                           Settings &settings, const OpChoice &op,
+                           bool keepsGiven) {
+  if (!op.has(Field::Order) || op.get(Field::Tokens) > 1 ||
+      !maySplitHeads(choice, op) ||
       (keepsGiven && isGiven(op, settings, Field::Heads)))
     return false;
-  int64_t now = op.has(Field::Heads) ? op.get(Field::Heads) : 0,
-          heads = now > 0 ? now : getQueryShape(kernel, scoring).group;
-  if (heads == 1)
+  int64_t chosen = op.has(Field::Heads) ? op.get(Field::Heads) : 0;
+  if (chosen == 0)
+    chosen = getQueryShape(kernel, cast<ScoringOpInterface>(op.op)).group;
+  int64_t heads = getNow(op, settings, Field::Heads, chosen) / 2;
+  if (heads == 0)
     return false;
-  settings.set(op.name, Field::Heads, heads / 2);
+  settings.set(op.name, Field::Heads, heads);
   return true;
 }
 
 /// Takes an op's next smaller tile. Returns false where there is none.
-static bool takeNext(KernelOp kernel, Settings &settings, const OpChoice &op,
-                     bool keepsGiven) {
+static bool takeNext(KernelOp kernel, const KernelChoice &choice,
+                     Settings &settings, const OpChoice &op, bool keepsGiven) {
   auto lowerTo = [&](Field field, int64_t value) {
     return lower(op, settings, field, value, keepsGiven);
   };
@@ -96,7 +108,7 @@ static bool takeNext(KernelOp kernel, Settings &settings, const OpChoice &op,
         return isLess;
       }))
     return true;
-  return takeFewerHeads(kernel, settings, op, keepsGiven);
+  return takeFewerHeads(kernel, choice, settings, op, keepsGiven);
 }
 
 std::optional<Settings> schedule::makeSmaller(KernelOp kernel, const Goal &goal,
@@ -112,7 +124,7 @@ std::optional<Settings> schedule::makeSmaller(KernelOp kernel, const Goal &goal,
   for (bool keepsGiven : {true, false}) {
     for (const OpChoice &op : choice->ops)
       if (llvm::is_contained(names, op.name))
-        isSmaller |= takeNext(kernel, settings, op, keepsGiven);
+        isSmaller |= takeNext(kernel, *choice, settings, op, keepsGiven);
     if (isSmaller)
       return settings;
   }

@@ -14,9 +14,7 @@ namespace {
 
 /// Three attentions of one program, a selection, and a fourth attention whose
 /// queries are the first one's output.
-constexpr const char *kProgram = R"(
-kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, D], g: f32[B, T, HQ])
-    -> [B, T, HQ, D] {
+constexpr const char *kBody = R"({
   kc, vc = pool(k, 32, 16), pool(v, 32, 16);
   cmp = attend(q, kc, vc) where end(j) <= i;
   sel = topk(blocks(prob(cmp), 64), 8) keep last 1;
@@ -24,11 +22,22 @@ kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, D], g: f32[B, T, HQ])
   swa = attend(q, k, v) where 0 <= i - j < 64;
   return g * cmp + slc + swa;
 })";
+constexpr const char *kAnyHeads = R"(
+kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, D], g: f32[B, T, HQ])
+    -> [B, T, HQ, D] )";
+constexpr const char *kSharedHead = R"(
+kernel f(q: [B, T, 16, 128], k: [B, S, 1, 128], v: [B, S, 1, 128],
+         g: f32[B, T, 16]) -> [B, T, 16, 128] )";
 
 class Choose : public testing::Test {
 protected:
   Choose() : context(mlir::MLIRContext::Threading::DISABLED) {
-    module = frontend::compile(llvm::MemoryBufferRef(kProgram, "f.nsa"),
+    read(kAnyHeads);
+  }
+
+  void read(llvm::StringRef signature) {
+    std::string text = (signature + kBody).str();
+    module = frontend::compile(llvm::MemoryBufferRef(text, "f.nsa"),
                                frontend::Options(), context);
     EXPECT_TRUE(mlir::succeeded(runPhases(*module, Phase::NSA)));
   }
@@ -46,6 +55,17 @@ protected:
                          llvm::StringRef device = "sm_90a") {
     return llvm::cantFail(choose(getKernel(), getGoal(device),
                                  llvm::cantFail(Settings::parse(text))));
+  }
+  /// Number of times that tiles can be made smaller, counted up to `most` + 1.
+  int countSmaller(llvm::StringRef device, llvm::StringRef schedule,
+                   llvm::ArrayRef<std::string> names, int most) {
+    auto settings = std::optional(llvm::cantFail(Settings::parse(schedule)));
+    int steps = 0;
+    while (steps <= most &&
+           (settings =
+                makeSmaller(getKernel(), getGoal(device), *settings, names)))
+      ++steps;
+    return steps;
   }
   static const OpChoice &find(const KernelChoice &choice,
                               llvm::StringRef name) {
@@ -237,6 +257,29 @@ kernel g(q: [B, T, H, D], k: [B, T, H, D], p: i32[B, T, H, 4]) -> )",
     EXPECT_EQ(chunk.has_value(), each.isCut);
     if (chunk)
       EXPECT_EQ(chunk->value, 7);
+  }
+}
+
+/// Whatever has no room, on any device and from any schedule: some tile is the
+/// smallest. Ops of one program may keep each other from a smaller tile.
+TEST_F(Choose, SmallerTilesEnd) {
+  constexpr int most = 100;
+  for (const char *signature : {kAnyHeads, kSharedHead}) {
+    read(signature);
+    std::vector<std::string> all;
+    for (const OpChoice &op : getChoice("").ops)
+      all.push_back(op.name);
+    std::vector<std::vector<std::string>> names = {all};
+    for (const std::string &name : all)
+      names.push_back({name});
+    for (llvm::StringRef device : {"", "sm_80", "sm_90a", "sm_120"})
+      for (llvm::StringRef schedule :
+           {"", "cmp: program=own; swa: program=own", "heads=8",
+            "tokens=1,keys=16", "slc: order=key_major", "cmp: order=key_major"})
+        for (const std::vector<std::string> &tooLarge : names)
+          EXPECT_LE(countSmaller(device, schedule, tooLarge, most), most)
+              << device.str() << " '" << schedule.str() << "' "
+              << testing::PrintToString(tooLarge);
   }
 }
 
