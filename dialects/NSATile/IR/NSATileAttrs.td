@@ -21,6 +21,18 @@ def NSATile_ReduceKind : I32EnumAttr<"ReduceKind", "operation of a reduction", [
   let genSpecializedAttr = 0;
 }
 
+def NSATile_Combine : I32EnumAttr<"Combine", "result of a write where an element stands already", [
+  I32EnumAttrCase<"Set", 0, "set">,
+  I32EnumAttrCase<"Add", 1, "add">,
+  I32EnumAttrCase<"Or", 2, "or">]> {
+  let cppNamespace = "::nsacc::nsatile";
+  let genSpecializedAttr = 0;
+}
+
+def NSATile_CombineAttr : EnumAttr<NSATileDialect, NSATile_Combine, "combine"> {
+  let assemblyFormat = "$value";
+}
+
 def NSATile_Order : I32EnumAttr<"Order", "direction of a sort", [
   I32EnumAttrCase<"Ascending", 0, "ascending">,
   I32EnumAttrCase<"Descending", 1, "descending">]> {

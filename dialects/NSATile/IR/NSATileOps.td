@@ -20,6 +20,7 @@ def NSATile_F32Tile : StaticShapeTensorOf<[F32]>;
 def NSATile_Rows : 1DTensorOf<[F32]>;
 def NSATile_Matrix : 2DTensorOf<[BF16, F16, F32]>;
 def NSATile_Visible : 2DTensorOf<[I1]>;
+def NSATile_Mask : StaticShapeTensorOf<[I1]>;
 def NSATile_F32Matrix : 2DTensorOf<[F32]>;
 def NSATile_Buffer : MemRefOf<[AnyType]>;
 
@@ -260,20 +261,29 @@ def NSATile_AccumulateOp : NSATile_Op<"accumulate", [AttrSizedOperandSegments]> 
   let hasVerifier = 1;
 }
 
-def NSATile_GatherOp : NSATile_Op<"gather", [MemoryEffects<[MemRead]>]> {
+def NSATile_GatherOp : NSATile_Op<"gather", [
+    AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
   let summary = "one element of a buffer for each element of a tile of indices";
   let description = [{
     Each index is clamped to the buffer, so that lanes with an unused value
     never read outside of it.
 
+    With `where`, an element is 0 and isn't read where the mask is false. Where it is true, the indices are in the buffer.
+
     ```mlir
     %d = nsatile.gather %doc[%b, %j] : memref<?x?xi32>, tensor<64xindex>, tensor<64xindex> -> tensor<64xi32>
+    %e = nsatile.gather %lists[%t, %c] where %in : tensor<64xi1>
+        : memref<?x?xi32>, tensor<64xindex>, tensor<64xindex> -> tensor<64xi32>
     ```
   }];
-  let arguments = (ins NSATile_Buffer:$buffer, Variadic<NSATile_Tile>:$indices);
+  let arguments = (ins NSATile_Buffer:$buffer, Variadic<NSATile_Tile>:$indices,
+                       Optional<NSATile_Mask>:$mask);
   let results = (outs NSATile_Tile:$result);
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$buffer,
+                                 "::mlir::ValueRange":$indices)>];
   let assemblyFormat = [{
-    $buffer `[` $indices `]` attr-dict `:` type($buffer) (`,` type($indices)^)? `->` type($result)
+    $buffer `[` $indices `]` (`where` $mask^ `:` type($mask))? attr-dict
+    `:` type($buffer) (`,` type($indices)^)? `->` type($result)
   }];
   let hasVerifier = 1;
 }
@@ -636,131 +646,9 @@ def NSATile_ShiftOp : NSATile_Op<"shift", [
   let assemblyFormat = "$before `,` $tile attr-dict `:` type($tile)";
 }
 
-def NSATile_UniteOp : NSATile_Op<"unite", [AttrSizedOperandSegments]> {
-  let summary = "the union of lists, and for each entry the rows that have it";
-  let description = [{
-    Unites the lists of `rows` rows; the number behind `of` bounds `rows`. The op writes the different entries from
-    0 to `below` (exclusive) in ascending order to a row of `blocks`, and their number to `counts`. All other entries,
-    negative ones among them, are left out. Elements of `blocks` behind the last entry aren't written. If `members` is
-    given, the op writes a set of rows to it for each entry: bit r mod 32 of word r / 32 stands for row r.
-
-    Lists are in memory, in any order, and may repeat entries. Row r belongs to token
-    t = `from` + (r floordiv `heads`) · `step`. Its list is at `offsets`, with t floordiv `every` added to the offset of
-    dimension `along`, and r mod `heads` to the next offset. Lists from `end` on along that dimension are empty.
-    The buffer's last dimension has the entries of a list.
-
-    ```mlir
-    nsatile.unite %lists[%b, %c0, %h, %c0] along 1 every 64 from %t step 32 end %end rows %n of 4 below %number
-        to %blocks, %counts[%b, %t, %h] members %members : memref<?x?x?x64x1xi32>
-        : memref<?x?x?x16xi32>, memref<?x?x?x64xi32>, memref<?x?x?x1xi32>
-    ```
-  }];
-  let arguments = (ins Arg<NSATile_List, "", [MemRead]>:$lists, Variadic<Index>:$offsets, I64Attr:$along,
-                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$every,
-                       Index:$first,
-                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$step,
-                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$heads,
-                       Index:$end, Index:$rows, ConfinedAttr<I64Attr, [IntPositive]>:$most, Index:$below,
-                       Arg<NSATile_List, "", [MemWrite]>:$blocks,
-                       Arg<Optional<NSATile_List>, "", [MemRead, MemWrite]>:$members,
-                       Arg<NSATile_List, "", [MemWrite]>:$counts,
-                       Variadic<Index>:$indices);
-  let assemblyFormat = [{
-    $lists `[` $offsets `]` `along` $along (`every` $every^)? `from` $first (`step` $step^)? (`heads` $heads^)?
-    `end` $end `rows` $rows `of` $most `below` $below `to` $blocks `,` $counts
-    `[` $indices `]` (`members` $members^ `:` type($members))? attr-dict
-    `:` type($lists) `,` type($blocks) `,` type($counts)
-  }];
-  let extraClassDeclaration = [{
-    /// Number of bits of a word of `members`.
-    static constexpr int64_t wordBits = 32;
-    /// Number of entries of one list, and of all lists.
-    int64_t getTop() { return getLists().getType().getShape().back(); }
-    int64_t getNumEntries() { return getTop() * getMost(); }
-    int64_t getNumWords();
-  }];
-  let hasVerifier = 1;
-}
-
-/// Base of ops in which a warp goes over the entries of neighbouring lists in
-/// order.
-class NSATile_ListsOp<string mnemonic> : NSATile_Op<mnemonic, [AttrSizedOperandSegments]> {
-  dag listed = (ins NSATile_List:$lists, Variadic<Index>:$offsets, I64Attr:$along,
-                    DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$every,
-                    Index:$first, Index:$count, Index:$below);
-  string sharedDeclaration = [{
-    /// Number of entries of a list.
-    int64_t getTop() { return getLists().getType().getShape().back(); }
-  }];
-  let hasVerifier = 1;
-}
-
-def NSATile_HistogramOp : NSATile_ListsOp<"histogram"> {
-  let summary = "counts the entries of lists by their numbers";
-  let description = [{
-    Goes over the lists of rows `first` to `first + count` (exclusive). Row r has the list at `offsets`, with
-    r floordiv `every` added to the offset of dimension `along`. For each number c from 0 to `below` (exclusive), the op
-    writes the number of entries that are c to `counts`, c times `step` elements behind its indices. All other entries,
-    negative ones among them, are left out. The buffer's last dimension has the entries of a list.
-
-    ```mlir
-    nsatile.histogram %lists[%b, %start, %h, %c0] along 1 rows %t count %n below %blocks to %counts[%b, %h, %chunk] step %chunks
-        : memref<?x?x?x16xi32>, memref<?x?x?xi32>
-    ```
-  }];
-  let arguments = !con(listed, (ins Arg<NSATile_List, "", [MemWrite]>:$counts,
-                                    Variadic<Index>:$indices, Index:$step));
-  let assemblyFormat = [{
-    $lists `[` $offsets `]` `along` $along (`every` $every^)? `rows` $first `count` $count
-    `below` $below `to` $counts `[` $indices `]` `step` $step attr-dict `:` type($lists) `,` type($counts)
-  }];
-  let extraClassDeclaration = sharedDeclaration;
-}
-
-def NSATile_CountingSortOp : NSATile_ListsOp<"counting_sort"> {
-  let summary = "sorts the entries of lists by their numbers";
-  let description = [{
-    Writes the entries that `nsatile.histogram` counts, each as r · top + (its place in the list), to `sorted`: the n-th
-    entry of number c goes n elements behind the start that `starts` has for c. Starts are laid out like the counts of
-    `nsatile.histogram`. The written values of a number are ascending, and no atomic operation decides their order.
-
-    ```mlir
-    nsatile.counting_sort %lists[%b, %start, %h, %c0] along 1 rows %t count %n below %blocks
-        from %starts[%b, %h, %chunk] step %chunks to %sorted[%b, %h, %c0]
-        : memref<?x?x?x16xi32>, memref<?x?x?xi32>, memref<?x?x?xi32>
-    ```
-  }];
-  let arguments = !con(listed, (ins NSATile_List:$starts, Variadic<Index>:$indices, Index:$step,
-                                    Arg<NSATile_List, "", [MemWrite]>:$sorted,
-                                    Variadic<Index>:$place));
-  let assemblyFormat = [{
-    $lists `[` $offsets `]` `along` $along (`every` $every^)? `rows` $first `count` $count
-    `below` $below `from` $starts `[` $indices `]` `step` $step `to` $sorted `[` $place `]`
-    attr-dict `:` type($lists) `,` type($starts) `,` type($sorted)
-  }];
-  let extraClassDeclaration = sharedDeclaration;
-}
-
-def NSATile_PrefixSumOp : NSATile_Op<"prefix_sum"> {
-  let summary = "sums of the elements before each one";
-  let description = [{
-    Replaces each of `count` neighbouring elements by the sum of the elements before it, and the element behind them by
-    the sum of all.
-
-    ```mlir
-    nsatile.prefix_sum %counts[%b, %h, %c0] count %n : memref<?x?x?xi32>
-    ```
-  }];
-  let arguments = (ins Arg<NSATile_List, "", [MemRead, MemWrite]>:$buffer,
-                       Variadic<Index>:$indices, Index:$count);
-  let assemblyFormat = [{
-    $buffer `[` $indices `]` `count` $count attr-dict `:` type($buffer)
-  }];
-  let hasVerifier = 1;
-}
-
 include "NSATile/IR/NSATileFoldOps.td"
 include "NSATile/IR/NSATileAsyncOps.td"
 include "NSATile/IR/NSATileCandidateOps.td"
+include "NSATile/IR/NSATileListOps.td"
 
 #endif // NSATILE_IR_NSATILEOPS_TD

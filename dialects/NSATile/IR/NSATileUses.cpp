@@ -26,11 +26,6 @@ bool nsacc::nsatile::isScalarCode(Operation *op) {
          });
 }
 
-int64_t nsacc::nsatile::countWarpsThatUnite(UniteOp unite) {
-  constexpr int64_t entriesOfWarp = 512, most = 8;
-  return std::clamp<int64_t>(unite.getNumEntries() / entriesOfWarp, 1, most);
-}
-
 WalkResult
 nsacc::nsatile::walkSources(Value value,
                             llvm::function_ref<WalkResult(Value)> visit) {

@@ -8,8 +8,6 @@
 
 namespace nsacc::nsatile {
 
-class UniteOp;
-
 /// True for buffers that the program writes.
 bool isStoredTo(mlir::Value buffer);
 
@@ -22,10 +20,6 @@ bool isScalarCode(mlir::Operation *op);
 mlir::WalkResult
 walkSources(mlir::Value value,
             llvm::function_ref<mlir::WalkResult(mlir::Value)> visit);
-
-/// Number of warps for a union: more for long lists with several hundred
-/// entries for each warp.
-int64_t countWarpsThatUnite(UniteOp unite);
 
 /// Whether an op is a loop or contains one.
 bool hasLoop(mlir::Operation *op);

@@ -195,6 +195,11 @@ void LoadOp::build(OpBuilder &builder, OperationState &state, Type tile,
         /*place=*/ValueRange(), builder.getI64IntegerAttr(1));
 }
 
+void GatherOp::build(OpBuilder &builder, OperationState &state, Type result,
+                     Value buffer, ValueRange indices) {
+  build(builder, state, result, buffer, indices, /*mask=*/Value());
+}
+
 /// Builds the copy of a load's tile from the load's own buffer.
 void ProducerLoadOp::build(OpBuilder &builder, OperationState &state,
                            Value circularBuffer, ValueRange offsets,
@@ -222,23 +227,61 @@ LogicalResult LookupOp::verify() {
   return verifyIndices(*this, getBuffer(), getIndices(), "buffer");
 }
 
-LogicalResult GatherOp::verify() {
-  auto buffer = cast<MemRefType>(getBuffer().getType());
-  auto result = cast<RankedTensorType>(getResult().getType());
-  if (static_cast<int64_t>(getIndices().size()) != buffer.getRank())
-    return emitOpError("expected an index for each of the ")
+/// Checks that a mask, if there is one, has a tile's shape.
+template <typename OpTy>
+static LogicalResult verifyMask(OpTy op, RankedTensorType tile) {
+  if (!op.getMask())
+    return success();
+  auto type = cast<RankedTensorType>(op.getMask().getType());
+  if (type.getShape() == tile.getShape())
+    return success();
+  return op.emitOpError("expected a mask of the shape of ")
+         << tile << ", found " << type;
+}
+
+/// Checks ops that access an element of a buffer for each element of a tile.
+template <typename OpTy>
+static LogicalResult verifyElements(OpTy op, RankedTensorType tile) {
+  auto buffer = cast<MemRefType>(op.getBuffer().getType());
+  if (static_cast<int64_t>(op.getIndices().size()) != buffer.getRank())
+    return op.emitOpError("expected an index for each of the ")
            << buffer.getRank() << " dimensions of the buffer, found "
-           << getIndices().size();
-  for (Value index : getIndices()) {
+           << op.getIndices().size();
+  for (Value index : op.getIndices()) {
     auto type = cast<RankedTensorType>(index.getType());
-    if (!type.getElementType().isIndex() ||
-        type.getShape() != result.getShape())
-      return emitOpError("expected indices of the result's shape ")
-             << result << ", found " << type;
+    if (!type.getElementType().isIndex() || type.getShape() != tile.getShape())
+      return op.emitOpError("expected indices of the shape of ")
+             << tile << ", found " << type;
   }
-  if (result.getElementType() != buffer.getElementType())
-    return emitOpError("expected a result of the buffer's element type ")
-           << buffer.getElementType() << ", found " << result.getElementType();
+  if (tile.getElementType() != buffer.getElementType())
+    return op.emitOpError("expected a tile of the buffer's element type ")
+           << buffer.getElementType() << ", found " << tile.getElementType();
+  return verifyMask(op, tile);
+}
+
+LogicalResult GatherOp::verify() {
+  return verifyElements(*this, cast<RankedTensorType>(getResult().getType()));
+}
+
+LogicalResult ScatterOp::verify() {
+  auto type = cast<RankedTensorType>(getValues().getType());
+  if (getKind() != Combine::Set && !type.getElementType().isInteger(32))
+    return emitOpError("expected integers of 32 bits to combine, found ")
+           << type.getElementType() << "; sums of others depend on their order";
+  return verifyElements(*this, type);
+}
+
+LogicalResult EnumerateOp::verify() {
+  if (getCounters().getType().getRank() != 1)
+    return emitOpError("expected counters in one dimension, found ")
+           << getCounters().getType();
+  return verifyMask(*this, cast<RankedTensorType>(getNumbers().getType()));
+}
+
+LogicalResult ScanOp::verify() {
+  if (!cast<RankedTensorType>(getSource().getType()).hasStaticShape())
+    return emitOpError("expected a tile of static shape, found ")
+           << getSource().getType();
   return success();
 }
 
@@ -547,66 +590,6 @@ LogicalResult TopOp::verify() {
     return emitOpError("expected to keep 1 to ")
            << kWarpSize << " keys, found " << kept;
   return success();
-}
-
-/// Checks that ops over lists in memory share.
-template <typename OpTy> static LogicalResult verifyListsAlong(OpTy op) {
-  MemRefType type = op.getLists().getType();
-  int64_t along = op.getAlong();
-  if (type.getRank() < 2 || ShapedType::isDynamic(type.getShape().back()))
-    return op.emitOpError("expected lists of a static number of entries, the "
-                          "buffer's last dimension, found ")
-           << type;
-  if (along < 0 || along >= type.getRank() - 1)
-    return op.emitOpError("expected rows along a dimension in front of the "
-                          "entries, found ")
-           << along;
-  return verifyIndices(op, op.getLists(), op.getOffsets(), "lists");
-}
-
-int64_t UniteOp::getNumWords() {
-  return llvm::divideCeil(static_cast<int64_t>(getMost()), wordBits);
-}
-
-LogicalResult UniteOp::verify() {
-  if (failed(verifyListsAlong(*this)))
-    return failure();
-  int64_t along = getAlong();
-  if (getHeads() > 1 && along + 2 >= getLists().getType().getRank())
-    return emitOpError("expected heads between rows and entries, found lists ")
-           << getLists().getType() << " along " << along;
-  int64_t rank = static_cast<int64_t>(getIndices().size()) + 1;
-  auto expect = [&](Value buffer, StringRef what, int64_t expected,
-                    int64_t last) -> LogicalResult {
-    auto type = cast<ShapedType>(buffer.getType());
-    if (type.getRank() == expected &&
-        (type.isDynamicDim(expected - 1) || type.getShape().back() >= last))
-      return success();
-    return emitOpError("expected ") << what << " with " << expected
-                                    << " dimensions, the last of at least "
-                                    << last << ", found " << type;
-  };
-  return failure(failed(expect(getBlocks(), "blocks", rank, 1)) ||
-                 (getMembers() && failed(expect(getMembers(), "members",
-                                                rank + 1, getNumWords()))) ||
-                 failed(expect(getCounts(), "counts", rank, 1)));
-}
-
-LogicalResult HistogramOp::verify() {
-  return failure(
-      failed(verifyListsAlong(*this)) ||
-      failed(verifyIndices(*this, getCounts(), getIndices(), "counts")));
-}
-
-LogicalResult CountingSortOp::verify() {
-  return failure(
-      failed(verifyListsAlong(*this)) ||
-      failed(verifyIndices(*this, getStarts(), getIndices(), "starts")) ||
-      failed(verifyIndices(*this, getSorted(), getPlace(), "sorted entries")));
-}
-
-LogicalResult PrefixSumOp::verify() {
-  return verifyIndices(*this, getBuffer(), getIndices(), "buffer");
 }
 
 LogicalResult ExchangeOp::verify() {

@@ -112,13 +112,8 @@ struct WarpCount {
     if (warps > 0)
       return;
     constexpr int64_t rowsOfWarp = 16, mostWarps = 8, usualWarps = 4;
-    // A warp's lanes sort lists without barriers.
-    program.walk([&](Operation *op) {
-      if (isa<HistogramOp, CountingSortOp, PrefixSumOp>(op))
-        warps = 1;
-      if (auto unite = dyn_cast<UniteOp>(op))
-        warps = countWarpsThatUnite(unite);
-    });
+    // A warp's lanes number keys in order without barriers.
+    program.walk([&](EnumerateOp) { warps = 1; });
     if (warps > 0)
       return;
     int64_t elements = 0;
@@ -307,6 +302,20 @@ void LayoutFlow::assignAnchors(ProgramOp program) {
   program.walk([&](SoftmaxFinalizeOp op) {
     propagate(op);
     propagate();
+  });
+  program.walk([&](ScanOp scan) {
+    assign(scan.getSource(), getBlocked(getTile(scan.getSource())));
+  });
+  // Neighbouring lanes read neighbouring entries, and lanes number them in
+  // order.
+  program.walk([&](EnumerateOp enumerate) {
+    RankedTensorType keys = getTile(enumerate.getKeys());
+    assign(enumerate.getKeys(), getBlocked(keys, /*vector=*/1));
+  });
+  program.walk([&](ScatterOp scatter) {
+    propagate(scatter);
+    for (Value index : scatter.getIndices().take_back(1))
+      assign(index, getBlocked(getTile(index), /*vector=*/1));
   });
 }
 
@@ -497,6 +506,7 @@ void LayoutFlow::propagate(Operation *op) {
       .Case([&](ShiftOp shift) {
         tie({shift.getResult(), shift.getTile(), shift.getBefore()});
       })
+      .Case([&](ScanOp scan) { tie({scan.getSource(), scan.getBefore()}); })
       .Case([&](TopOp top) {
         tie({top.getList(), top.getResult()});
         if (!top.getInsert())
@@ -519,7 +529,8 @@ void LayoutFlow::propagate(Operation *op) {
                                  : control);
           })
       .Default([&](Operation *other) {
-        if (!isElementwise(other) && !isa<AssertOp>(other))
+        if (!isElementwise(other) &&
+            !isa<AssertOp, ScatterOp, EnumerateOp>(other))
           return;
         SmallVector<Value> tiles;
         for (Value value : other->getResults())

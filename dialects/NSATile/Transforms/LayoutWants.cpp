@@ -87,6 +87,9 @@ Attribute LayoutFlow::getWanted(OpOperand &operand) const {
       .Case(
           [&](ExchangeOp exchange) { return getLayout(exchange.getResult()); })
       .Case([&](ShiftOp shift) { return getLayout(shift.getResult()); })
+      .Case([&](ScatterOp scatter) {
+        return getLayout(scatter.getIndices().back());
+      })
       .Case([&](TopOp top) {
         return top.getInsert() ? getInserting(getTile(tile))
                                : getLayout(top.getResult());

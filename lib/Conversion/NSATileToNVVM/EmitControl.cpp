@@ -7,7 +7,9 @@
 #include "NSATile/IR/WarpRoles.h"
 #include "NamedBarriers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -28,6 +30,7 @@ public:
   LogicalResult emitIf(scf::IfOp op);
 
 private:
+  void meetBefore(scf::ForOp op);
   LogicalResult emitWarpFor(scf::ForOp op);
   LogicalResult emitSteps(scf::ForOp op, scf::ForOp loop, bool isTight);
   LogicalResult emitRegion(Region &from, Block *to);
@@ -68,6 +71,22 @@ LogicalResult ControlEmitter::emitRegion(Region &from, Block *to) {
 //===----------------------------------------------------------------------===//
 // Loops
 //===----------------------------------------------------------------------===//
+
+/// Makes threads meet in front of a loop over the program's own memory, where
+/// they would meet in each of its rounds.
+void ControlEmitter::meetBefore(scf::ForOp op) {
+  auto owner = op->getParentOfType<ProgramOp>();
+  if (owner.getBody().getOps<memref::AllocaOp>().empty())
+    return;
+  op.getBody()->walk([&](Operation *inner) {
+    if (isMemoryEffectFree(inner))
+      return;
+    for (Value operand : inner->getOperands())
+      if (isa<MemRefType>(operand.getType()))
+        sync.meetBeforeGlobal(operand,
+                              hasEffect<MemoryEffects::Write>(inner, operand));
+  });
+}
 
 /// Writes a loop without results for warps with different bounds. The loop's
 /// counter and places in circular buffers are the same for all lanes, but ptxas
@@ -130,6 +149,7 @@ LogicalResult ControlEmitter::emitFor(scf::ForOp op) {
     upper = nvvm::broadcastLane(b, upper);
   }
   SmallVector<Value> inits = carried.take(op.getInitArgs());
+  meetBefore(op);
   CopyGroups::State copiesBefore = copies.enterLoop();
   auto loop =
       scf::ForOp::create(b, lower, upper, program.lookup(op.getStep()), inits);

@@ -30,6 +30,7 @@ public:
 
 private:
   LogicalResult loadShared(LoadOp op);
+  void gatherWhere(GatherOp op);
   /// Loads elements of a buffer at indices that are clamped to it.
   using GetIndices = llvm::function_ref<SmallVector<Value>(int64_t element)>;
   SmallVector<Value> loadClamped(Value from, int64_t count,
@@ -106,7 +107,35 @@ SmallVector<Value> GlobalEmitter::loadClamped(Value from, int64_t count,
       [&] { return SmallVector<Value>(count, zero); });
 }
 
+/// Loads the elements of the mask, whose indices are in the buffer.
+void GlobalEmitter::gatherWhere(GatherOp op) {
+  sync.beforeGlobal(op.getBuffer(), /*isWrite=*/false);
+  RankedTensorType type = getTile(op.getResult());
+  const Buffer &buffer = program.getBuffer(op.getBuffer());
+  const TileLayout &layout = program.getLayout(type);
+  Type element = type.getElementType();
+  Value zero = b.zero(element);
+  SmallVector<Value> values;
+  for (auto [index, mask] :
+       llvm::enumerate(program.getRegisters(op.getMask()))) {
+    auto indices = llvm::map_to_vector(op.getIndices(), [&](Value tile) {
+      return program.getRegisters(tile)[index];
+    });
+    values.push_back(b.branch(
+        b.both(threads.getInside(layout, index), mask), element,
+        [&] {
+          return SmallVector<Value>{
+              b.load(element, getElementPointer(b, buffer, indices),
+                     getMemoryBytes(element))};
+        },
+        [&] { return SmallVector<Value>{zero}; })[0]);
+  }
+  program.setRegisters(op.getResult(), std::move(values));
+}
+
 LogicalResult GlobalEmitter::emitGather(GatherOp op) {
+  if (op.getMask())
+    return gatherWhere(op), success();
   RankedTensorType type = getTile(op.getResult());
   const TileLayout &layout = program.getLayout(type);
   SmallVector<Value> values = loadClamped(

@@ -1,4 +1,4 @@
-//===- EmitLists.cpp - Entries of lists counted and sorted, by a warp -----===//
+//===- EmitLists.cpp - Elements by keys, and sums of neighbours -----------===//
 
 #include "Instructions.h"
 #include "KernelEmitter.h"
@@ -6,7 +6,7 @@
 #include "TileAccess.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -14,267 +14,250 @@ using namespace nsacc::nsatile;
 
 namespace {
 
-/// Gives turns to the entries of a window of numbers. Each number has a counter
-/// in shared memory. The first of the lanes that have the number advances it by
-/// the number of these lanes. So turns are in the lists' order, without atomic
-/// operations.
-class Counting {
-public:
-  template <typename OpTy>
-  Counting(Kernel &kernel, OpTy op)
-      : kernel(kernel), b(kernel.b), top(op.getTop()), every(op.getEvery()),
-        along(op.getAlong()), first(kernel.program.lookup(op.getFirst())),
-        count(kernel.program.lookup(op.getCount())),
-        below(kernel.program.lookup(op.getBelow())),
-        lists(kernel.program.getBuffer(op.getLists())),
-        offsets(kernel.program.lookupAll(op.getOffsets())),
-        lane(kernel.threads.getLane()),
-        counters(kernel.sharedTiles.allocate(
-            RankedTensorType::get({windowSize}, kernel.b.getI32Type()))) {
-    kernel.sync.beforeWrite(counters);
-  }
-
-  /// `start` returns a number's first turn. `visit` gets an entry and its turn,
-  /// `end` a number and the turn behind its last.
-  void run(llvm::function_ref<Value(Value number)> start,
-           llvm::function_ref<void(Value entry, Value turn)> visit,
-           llvm::function_ref<void(Value number, Value turn)> end);
-
-private:
-  static constexpr int64_t windowSize = 4096;
-  static constexpr int64_t unrolled = 4;
-
-  void countEntries(Value window, Value size,
-                    llvm::function_ref<void(Value, Value)> visit);
-  /// An entry's number relative to the window's first one; it isn't below the
-  /// window's size for entries outside of the window.
-  Value loadNumber(Value entry, Value end, Value window);
-  void forEachNumber(Value size, llvm::function_ref<void(Value)> body) {
-    b.createLoop(lane, size, b.i32(kWarpSize), body);
-  }
-  Value getCounter(Value number) {
-    return kernel.shared.getElementPointer(counters, number);
-  }
-
-  Kernel &kernel;
-  CodeBuilder &b;
-  int64_t top, every, along;
-  Value first, count, below;
-  const Buffer &lists;
-  SmallVector<Value> offsets;
-  Value lane;
-  SharedTile counters;
-};
-
-} // namespace
-
-Value Counting::loadNumber(Value entry, Value end, Value window) {
-  Value exists = b.make<arith::CmpIOp>(arith::CmpIPredicate::slt, entry, end);
-  Value row = b.make<arith::DivUIOp>(entry, b.i32(top));
-  Value column = b.make<arith::SubIOp>(entry, b.mul(row, b.i32(top)));
-  if (every != 1)
-    row = b.make<arith::DivUIOp>(row, b.i32(every));
-  SmallVector<Value> indices(offsets);
-  indices[along] = b.add(indices[along], row);
-  indices.back() = b.add(indices.back(), column);
-  Value none = b.i32(-1);
-  Value number = b.branch(
-      exists, b.getI32Type(),
-      [&] {
-        return SmallVector<Value>{b.load(b.getI32Type(),
-                                         getElementPointer(b, lists, indices),
-                                         sizeof(int32_t))};
-      },
-      [&] { return SmallVector<Value>{none}; })[0];
-  // Negative entries and entries before the window are behind it as unsigned
-  // numbers.
-  Value fits = b.make<arith::CmpIOp>(arith::CmpIPredicate::ult, number, below);
-  return b.select(fits, b.make<arith::SubIOp>(number, window), none);
-}
-
-void Counting::countEntries(Value window, Value size,
-                            llvm::function_ref<void(Value, Value)> visit) {
-  Value begin = b.mul(first, b.i32(top));
-  Value end = b.mul(b.add(first, count), b.i32(top));
-  b.createLoop(begin, end, b.i32(unrolled * kWarpSize), [&](Value round) {
-    SmallVector<Value> entries, numbers;
-    for (int64_t i = 0; i < unrolled; ++i) {
-      entries.push_back(b.add(b.add(round, lane), b.i32(i * kWarpSize)));
-      numbers.push_back(loadNumber(entries.back(), end, window));
-    }
-    for (auto [entry, number] : llvm::zip_equal(entries, numbers)) {
-      Value isInside =
-          b.make<arith::CmpIOp>(arith::CmpIPredicate::ult, number, size);
-      Value peers = nvvm::matchLanes(b, number);
-      Value earlier = b.make<arith::AndIOp>(
-          peers, b.make<arith::SubIOp>(b.make<arith::ShLIOp>(b.i32(1), lane),
-                                       b.i32(1)));
-      Value place = b.make<LLVM::CtPopOp>(earlier.getType(), earlier);
-      Value turn = b.branch(
-          isInside, b.getI32Type(),
-          [&] {
-            return SmallVector<Value>{
-                b.load(b.getI32Type(), getCounter(number), sizeof(int32_t))};
-          },
-          [&] { return SmallVector<Value>{b.i32(0)}; })[0];
-      nvvm::syncWarp(b);
-      Value isFirst =
-          b.make<arith::CmpIOp>(arith::CmpIPredicate::eq, place, b.i32(0));
-      b.when(b.both(isInside, isFirst), [&] {
-        Value all = b.make<LLVM::CtPopOp>(peers.getType(), peers);
-        b.store(b.add(turn, all), getCounter(number), sizeof(int32_t));
-      });
-      nvvm::syncWarp(b);
-      b.when(isInside, [&] { visit(entry, b.add(turn, place)); });
-    }
-  });
-}
-
-void Counting::run(llvm::function_ref<Value(Value)> start,
-                   llvm::function_ref<void(Value, Value)> visit,
-                   llvm::function_ref<void(Value, Value)> end) {
-  Value most = b.i32(windowSize);
-  b.createLoop(b.i32(0), below, most, [&](Value window) {
-    Value size =
-        b.make<arith::MinSIOp>(b.make<arith::SubIOp>(below, window), most);
-    forEachNumber(size, [&](Value number) {
-      b.store(start(b.add(window, number)), getCounter(number),
-              sizeof(int32_t));
-    });
-    nvvm::syncWarp(b);
-    countEntries(window, size, visit);
-    forEachNumber(size, [&](Value number) {
-      end(b.add(window, number),
-          b.load(b.getI32Type(), getCounter(number), sizeof(int32_t)));
-    });
-    nvvm::syncWarp(b);
-  });
-  kernel.sharedTiles.release(counters);
-}
-
-namespace {
-
-/// Writes ops that run in a single warp.
+/// Writes the ops that lists are made of, and memory of the program's own.
 class ListsEmitter {
 public:
-  explicit ListsEmitter(Kernel &kernel) : kernel(kernel), b(kernel.b) {}
+  explicit ListsEmitter(Kernel &kernel)
+      : kernel(kernel), b(kernel.b), threads(kernel.threads),
+        program(kernel.program) {}
 
-  LogicalResult emitHistogram(HistogramOp op);
-  LogicalResult emitCountingSort(CountingSortOp op);
-  LogicalResult emitPrefixSum(PrefixSumOp op);
+  LogicalResult emitAlloca(memref::AllocaOp op);
+  void emitScatter(ScatterOp op);
+  LogicalResult emitEnumerate(EnumerateOp op);
+  LogicalResult emitScan(ScanOp op);
 
 private:
-  bool isOneWarp() { return kernel.threads.getScope().numThreads == kWarpSize; }
-  /// Address of an element of a buffer, `index` times `step` behind `indices`.
-  Value getPointer(Value buffer, ValueRange indices, Value index, Value step) {
-    SmallVector<Value> all = kernel.program.lookupAll(indices);
-    all.back() = b.add(all.back(), step ? b.mul(index, step) : index);
-    return getElementPointer(b, kernel.program.getBuffer(buffer), all);
+  void combine(Combine kind, Value value, Value pointer);
+  Value numberLane(Value key, Value isCounted, Value counters);
+  Value addLanesBefore(Value number);
+  SmallVector<Value> addWarpsBefore(MutableArrayRef<Value> before,
+                                    ArrayRef<Value> sums);
+  Value countBits(Value word) {
+    return b.make<LLVM::CtPopOp>(word.getType(), word);
   }
-  Value load(Value pointer) {
-    return b.load(b.getI32Type(), pointer, sizeof(int32_t));
+  Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs) {
+    return b.make<arith::CmpIOp>(predicate, lhs, rhs);
   }
 
   Kernel &kernel;
   CodeBuilder &b;
+  ThreadMap &threads;
+  ProgramValues &program;
 };
 
 } // namespace
 
-LogicalResult ListsEmitter::emitHistogram(HistogramOp op) {
-  if (!isOneWarp())
+/// The program's own memory is shared memory, until the program ends.
+LogicalResult ListsEmitter::emitAlloca(memref::AllocaOp op) {
+  MemRefType type = op.getType();
+  if (!type.hasStaticShape() || !type.getLayout().isIdentity() ||
+      !isa<ProgramOp>(op->getParentOp()))
     return reject(op);
-  kernel.sync.beforeGlobal(op.getLists(), /*isWrite=*/false);
-  kernel.sync.beforeGlobal(op.getCounts(), /*isWrite=*/true);
-  Value step = kernel.program.lookup(op.getStep());
-  Counting(kernel, op)
-      .run([&](Value) { return b.i32(0); }, [](Value, Value) {},
-           [&](Value number, Value count) {
-             b.store(count,
-                     getPointer(op.getCounts(), op.getIndices(), number, step),
-                     sizeof(int32_t));
-           });
+  Type element = type.getElementType();
+  int64_t offset =
+      kernel.shared.allocate(type.getNumElements() * getMemoryBytes(element),
+                             RankedTensorType::get(type.getShape(), element));
+  Buffer buffer = {.pointer =
+                       kernel.shared.getPointer(b.i32(offset), /*more=*/{}),
+                   .sizes = {},
+                   .strides = {},
+                   .type = type};
+  for (int64_t size : type.getShape())
+    buffer.sizes.push_back(b.i64(size));
+  for (int64_t stride : type.getStridesAndOffset().first)
+    buffer.strides.push_back(b.i64(stride));
+  program.mapBuffer(op, std::move(buffer));
   return success();
 }
 
-LogicalResult ListsEmitter::emitCountingSort(CountingSortOp op) {
-  if (!isOneWarp())
-    return reject(op);
-  for (Value buffer : {op.getLists(), op.getStarts()})
-    kernel.sync.beforeGlobal(buffer, /*isWrite=*/false);
-  kernel.sync.beforeGlobal(op.getSorted(), /*isWrite=*/true);
-  Value step = kernel.program.lookup(op.getStep());
-  Counting(kernel, op)
-      .run(
-          [&](Value number) {
-            return load(
-                getPointer(op.getStarts(), op.getIndices(), number, step));
-          },
-          [&](Value entry, Value turn) {
-            b.store(entry,
-                    getPointer(op.getSorted(), op.getPlace(), turn, Value()),
-                    sizeof(int32_t));
-          },
-          [](Value, Value) {});
-  return success();
-}
+//===----------------------------------------------------------------------===//
+// Elements by keys
+//===----------------------------------------------------------------------===//
 
-/// Writes the sums; a lane has some neighbouring elements at a time.
-LogicalResult ListsEmitter::emitPrefixSum(PrefixSumOp op) {
-  constexpr int64_t perLane = 4;
-  if (!isOneWarp())
-    return reject(op);
-  kernel.sync.beforeGlobal(op.getBuffer(), /*isWrite=*/true);
-  Value lane = kernel.threads.getLane(), none = b.i32(0);
-  Value count = kernel.program.lookup(op.getCount());
-  auto loop = scf::ForOp::create(b, none, count, b.i32(perLane * kWarpSize),
-                                 ValueRange{none});
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    Value begin = b.add(loop.getInductionVar(), b.mul(lane, b.i32(perLane)));
-    SmallVector<Value> pointers, exists, elements;
-    Value sum = none;
-    for (int64_t i = 0; i < perLane; ++i) {
-      Value index = b.add(begin, b.i32(i));
-      pointers.push_back(
-          getPointer(op.getBuffer(), op.getIndices(), index, Value()));
-      exists.push_back(
-          b.make<arith::CmpIOp>(arith::CmpIPredicate::slt, index, count));
-      elements.push_back(b.branch(
-          exists.back(), b.getI32Type(),
-          [&] { return SmallVector<Value>{load(pointers.back())}; },
-          [&] { return SmallVector<Value>{none}; })[0]);
-      sum = b.add(sum, elements.back());
-    }
-    Value before = sum;
-    for (int64_t distance = 1; distance < kWarpSize; distance *= 2) {
-      Value other = nvvm::readLane(
-          b, before, b.make<arith::SubIOp>(lane, b.i32(distance)));
-      Value hasOther = b.make<arith::CmpIOp>(arith::CmpIPredicate::sge, lane,
-                                             b.i32(distance));
-      before = b.add(before, b.select(hasOther, other, none));
-    }
-    Value carried = loop.getRegionIterArg(0);
-    Value all = nvvm::readLane(b, before, b.i32(kWarpSize - 1));
-    Value running = b.add(carried, b.make<arith::SubIOp>(before, sum));
-    for (int64_t i = 0; i < perLane; ++i) {
-      b.when(exists[i],
-             [&] { b.store(running, pointers[i], sizeof(int32_t)); });
-      running = b.add(running, elements[i]);
-    }
-    scf::YieldOp::create(b, b.add(carried, all));
+void ListsEmitter::combine(Combine kind, Value value, Value pointer) {
+  switch (kind) {
+  case Combine::Set:
+    return b.store(value, pointer, getMemoryBytes(value.getType()));
+  case Combine::Add:
+    return nvvm::addTo(b, pointer, value);
+  case Combine::Or:
+    return nvvm::addBits(b, pointer, value);
   }
-  b.when(kernel.threads.isFirstThread(), [&] {
-    b.store(loop.getResult(0),
-            getPointer(op.getBuffer(), op.getIndices(), count, Value()),
-            sizeof(int32_t));
+}
+
+void ListsEmitter::emitScatter(ScatterOp op) {
+  kernel.sync.beforeGlobal(op.getBuffer(), /*isWrite=*/true, op);
+  const Buffer &buffer = program.getBuffer(op.getBuffer());
+  const TileLayout &layout = program.getLayout(getTile(op.getValues()));
+  for (auto [index, each] :
+       llvm::enumerate(program.getRegisters(op.getValues()))) {
+    if (layout.isPadding(index))
+      continue;
+    Value value = each, condition = threads.getOwned(layout, index);
+    if (op.getMask())
+      condition = b.both(condition, program.getRegisters(op.getMask())[index]);
+    auto indices = llvm::map_to_vector(op.getIndices(), [&](Value tile) {
+      return program.getRegisters(tile)[index];
+    });
+    b.when(condition, [&] {
+      combine(op.getKind(), value, getElementPointer(b, buffer, indices));
+    });
+  }
+}
+
+/// Numbers the lanes' keys. The first of the lanes that have a key advances its
+/// counter by the number of these lanes. So numbers are in the order of lanes,
+/// without atomic operations.
+Value ListsEmitter::numberLane(Value key, Value isCounted, Value counter) {
+  Value lane = threads.getLane();
+  Value peers = nvvm::matchLanes(b, key);
+  Value before =
+      b.make<arith::SubIOp>(b.make<arith::ShLIOp>(b.i32(1), lane), b.i32(1));
+  Value place = countBits(b.make<arith::AndIOp>(peers, before));
+  Value count = b.branch(
+      isCounted, b.getI32Type(),
+      [&] {
+        return SmallVector<Value>{
+            b.load(b.getI32Type(), counter, sizeof(int32_t))};
+      },
+      [&] { return SmallVector<Value>{b.i32(0)}; })[0];
+  nvvm::syncWarp(b);
+  Value isFirst = compare(arith::CmpIPredicate::eq, place, b.i32(0));
+  b.when(b.both(isCounted, isFirst), [&] {
+    b.store(b.add(count, countBits(peers)), counter, sizeof(int32_t));
   });
+  nvvm::syncWarp(b);
+  return b.add(count, place);
+}
+
+LogicalResult ListsEmitter::emitEnumerate(EnumerateOp op) {
+  const TileLayout &layout = program.getLayout(getTile(op.getNumbers()));
+  auto blocked = dyn_cast_if_present<BlockedLayoutAttr>(
+      getTile(op.getNumbers()).getEncoding());
+  if (threads.getScope().numThreads != kWarpSize || !blocked ||
+      blocked.getVector() != 1)
+    return op.emitOpError("expected neighbouring keys in the lanes of a "
+                          "program's only warp, found ")
+           << getTile(op.getNumbers());
+  kernel.sync.beforeGlobal(op.getCounters(), /*isWrite=*/true, op);
+  const Buffer &counters = program.getBuffer(op.getCounters());
+  Value none = b.i32(-1), zero = b.i32(0);
+  SmallVector<Value> numbers;
+  for (auto [index, each] :
+       llvm::enumerate(program.getRegisters(op.getKeys()))) {
+    Value key = each, isCounted = threads.getInside(layout, index);
+    if (op.getMask())
+      isCounted = b.both(isCounted, program.getRegisters(op.getMask())[index]);
+    if (isCounted)
+      key = b.select(isCounted, key, none);
+    Value number =
+        numberLane(key, isCounted, getElementPointer(b, counters, key));
+    numbers.push_back(isCounted ? b.select(isCounted, number, zero) : number);
+  }
+  program.setRegisters(op.getNumbers(), std::move(numbers));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Sums of neighbours
+//===----------------------------------------------------------------------===//
+
+/// Adds up the numbers of the lanes up to this one.
+Value ListsEmitter::addLanesBefore(Value number) {
+  Value lane = threads.getLane();
+  for (int64_t distance = 1; distance < kWarpSize; distance *= 2) {
+    Value other =
+        nvvm::readLane(b, number, b.make<arith::SubIOp>(lane, b.i32(distance)));
+    Value hasOther = compare(arith::CmpIPredicate::sge, lane, b.i32(distance));
+    number = b.add(number, b.select(hasOther, other, b.i32(0)));
+  }
+  return number;
+}
+
+/// Adds what the warps in front of a thread's have to `before`, which has one
+/// number for each group of registers. `sums` are the sums of the warp's lanes.
+/// Returns the groups' sums over all warps.
+SmallVector<Value> ListsEmitter::addWarpsBefore(MutableArrayRef<Value> before,
+                                                ArrayRef<Value> sums) {
+  int64_t warps = threads.getScope().numThreads / kWarpSize;
+  int64_t groups = sums.size();
+  if (warps == 1)
+    return SmallVector<Value>(sums);
+  SharedTile ofWarps = kernel.sharedTiles.allocate(
+      RankedTensorType::get({groups * warps}, b.getI32Type()));
+  kernel.sync.beforeWrite(ofWarps);
+  Value warp = threads.getDim(ThreadDim::Warp);
+  auto getPointer = [&](int64_t group, Value number) {
+    return kernel.shared.getElementPointer(ofWarps,
+                                           b.add(number, b.i32(group * warps)));
+  };
+  Value isFirst =
+      compare(arith::CmpIPredicate::eq, threads.getLane(), b.i32(0));
+  b.when(isFirst, [&] {
+    for (int64_t group = 0; group < groups; ++group)
+      b.store(sums[group], getPointer(group, warp), sizeof(int32_t));
+  });
+  kernel.sync.beforeRead(ofWarps);
+  SmallVector<Value> all;
+  for (int64_t group = 0; group < groups; ++group) {
+    Value sum = b.i32(0);
+    for (int64_t i = 0; i < warps; ++i) {
+      Value number =
+          b.load(b.getI32Type(), getPointer(group, b.i32(i)), sizeof(int32_t));
+      Value isBefore = compare(arith::CmpIPredicate::slt, b.i32(i), warp);
+      before[group] =
+          b.add(before[group], b.select(isBefore, number, b.i32(0)));
+      sum = b.add(sum, number);
+    }
+    all.push_back(sum);
+  }
+  kernel.sharedTiles.release(ofWarps);
+  return all;
+}
+
+/// Writes the sums of a tile in whose order the threads have groups of
+/// neighbouring registers.
+LogicalResult ListsEmitter::emitScan(ScanOp op) {
+  auto blocked = dyn_cast_if_present<BlockedLayoutAttr>(
+      getTile(op.getBefore()).getEncoding());
+  if (!blocked || blocked.getThreads() != threads.getScope().numThreads)
+    return op.emitOpError("expected neighbours in the registers of all "
+                          "threads, found ")
+           << getTile(op.getBefore());
+  const TileLayout &layout = program.getLayout(getTile(op.getBefore()));
+  int64_t vector = blocked.getVector();
+  SmallVector<Value> result, before, sums;
+  Value zero = b.i32(0), last = b.i32(kWarpSize - 1), own;
+  for (auto [index, each] :
+       llvm::enumerate(program.getRegisters(op.getSource()))) {
+    if (index % vector == 0)
+      own = zero;
+    result.push_back(own);
+    Value element = each;
+    if (Value inside = threads.getInside(layout, index))
+      element = b.select(inside, element, zero);
+    own = b.add(own, element);
+    if ((index + 1) % vector != 0)
+      continue;
+    Value upTo = addLanesBefore(own);
+    before.push_back(b.make<arith::SubIOp>(upTo, own));
+    sums.push_back(nvvm::readLane(b, upTo, last));
+  }
+  Value sum = zero;
+  for (auto [group, ofGroup] : llvm::enumerate(addWarpsBefore(before, sums))) {
+    Value start = b.add(before[group], sum);
+    for (Value &each :
+         MutableArrayRef<Value>(result).slice(group * vector, vector))
+      each = b.add(each, start);
+    sum = b.add(sum, ofGroup);
+  }
+  program.setRegisters(op.getBefore(), std::move(result));
+  program.map(op.getSum(), sum);
   return success();
 }
 
 void nsacc::addLists(KernelEmitter &emitter, Kernel &kernel) {
-  emitter.add(std::make_shared<ListsEmitter>(kernel),
-              &ListsEmitter::emitHistogram, &ListsEmitter::emitCountingSort,
-              &ListsEmitter::emitPrefixSum);
+  emitter.add(std::make_shared<ListsEmitter>(kernel), &ListsEmitter::emitAlloca,
+              &ListsEmitter::emitScatter, &ListsEmitter::emitEnumerate,
+              &ListsEmitter::emitScan);
 }

@@ -45,7 +45,6 @@ KernelEmitter::KernelEmitter(Kernel &kernel)
   addStores(*this, kernel);
   addTileSources(*this, kernel);
   addTop(*this, kernel);
-  addUnions(*this, kernel);
   addWarpgroupProducts(*this, kernel);
   if (kernel.facts.isWarpSpecialized) {
     auto bulkBuffers = std::make_shared<BulkCircularBuffers>(kernel);

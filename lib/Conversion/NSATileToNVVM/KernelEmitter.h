@@ -82,7 +82,6 @@ void addSoftmax(KernelEmitter &emitter, Kernel &kernel);
 void addStores(KernelEmitter &emitter, Kernel &kernel);
 void addTileSources(KernelEmitter &emitter, Kernel &kernel);
 void addTop(KernelEmitter &emitter, Kernel &kernel);
-void addUnions(KernelEmitter &emitter, Kernel &kernel);
 void addWarpgroupProducts(KernelEmitter &emitter, Kernel &kernel);
 /// Adds the emitter for warp-specialized programs; their circular buffers are
 /// `buffers`.

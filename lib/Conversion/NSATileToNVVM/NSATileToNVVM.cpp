@@ -7,7 +7,6 @@
 #include "KernelParameters.h"
 #include "NSATile/IR/Assertions.h"
 #include "NSATile/IR/BlocksPerSM.h"
-#include "NSATile/IR/NSATileUses.h"
 #include "NSATile/IR/WarpRoles.h"
 #include "NamedBarriers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -26,10 +25,8 @@ using namespace nsacc::nsatile;
 
 /// Threads of the program's layouts, or of code without tiles in registers.
 static FailureOr<int64_t> getThreads(ProgramOp program) {
-  int64_t threads = 0, others = kWarpSize;
+  int64_t threads = 0;
   WalkResult result = program.walk([&](Operation *op) {
-    if (auto unite = dyn_cast<UniteOp>(op))
-      others = kWarpSize * countWarpsThatUnite(unite);
     for (Value value : op->getResults()) {
       auto type = dyn_cast<RankedTensorType>(value.getType());
       if (!type || isShared(type))
@@ -51,7 +48,7 @@ static FailureOr<int64_t> getThreads(ProgramOp program) {
   });
   if (result.wasInterrupted())
     return failure();
-  return threads == 0 ? others : threads;
+  return threads == 0 ? kWarpSize : threads;
 }
 
 namespace {

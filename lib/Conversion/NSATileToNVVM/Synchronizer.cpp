@@ -3,6 +3,7 @@
 #include "Synchronizer.h"
 #include "Instructions.h"
 #include "NSATile/IR/NSATileUses.h"
+#include "NSATile/IR/WarpRoles.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -37,7 +38,9 @@ bool Synchronizer::Accesses::meet(const SharedAccess &access) const {
 /// what others read.
 bool Synchronizer::Accesses::meet(const GlobalAccess &access) const {
   return llvm::any_of(global, [&](const GlobalAccess &other) {
-    return access.buffer == other.buffer && (access.isWrite || other.isWrite);
+    bool isOrdered = !access.unordered || access.unordered != other.unordered;
+    return access.buffer == other.buffer && isOrdered &&
+           (access.isWrite || other.isWrite);
   });
 }
 
@@ -49,7 +52,9 @@ void Synchronizer::barrier() {
   copies.beforeBarrier();
   pending = {};
   const ThreadScope &scope = threads.getScope();
-  if (scope.isBlock)
+  if (scope.isBlock && scope.numThreads == kWarpSize)
+    nvvm::syncWarp(b);
+  else if (scope.isBlock)
     nvvm::syncBlock(b, scope.barrier);
   else
     nvvm::syncThreads(b, b.i32(scope.barrier), scope.numThreads);
@@ -82,8 +87,14 @@ void Synchronizer::beforeWrite(const SharedTile &tile) {
   before({tile.offset, tile.offset + tile.bytes, /*isWrite=*/true});
 }
 
-void Synchronizer::beforeGlobal(Value buffer, bool isWrite) {
-  GlobalAccess access = {buffer, isWrite};
+void Synchronizer::meetBeforeGlobal(Value buffer, bool isWrite) {
+  if (pending.meet(GlobalAccess{buffer, isWrite}))
+    barrier();
+}
+
+void Synchronizer::beforeGlobal(Value buffer, bool isWrite,
+                                Operation *unordered) {
+  GlobalAccess access = {buffer, isWrite, unordered};
   if (pending.meet(access))
     barrier();
   if (!isStoredTo(buffer))

@@ -21,7 +21,11 @@ public:
   void barrier();
   void beforeRead(const SharedTile &tile);
   void beforeWrite(const SharedTile &tile);
-  void beforeGlobal(mlir::Value buffer, bool isWrite);
+  /// With `unordered`, an op whose own accesses need no order.
+  void beforeGlobal(mlir::Value buffer, bool isWrite,
+                    mlir::Operation *unordered = nullptr);
+  /// Makes threads meet now if an access would make them meet.
+  void meetBeforeGlobal(mlir::Value buffer, bool isWrite);
 
   struct SharedAccess {
     int64_t begin, end;
@@ -31,6 +35,7 @@ public:
   struct GlobalAccess {
     mlir::Value buffer;
     bool isWrite;
+    mlir::Operation *unordered = nullptr;
     bool operator==(const GlobalAccess &) const = default;
   };
   /// Whether threads have to meet before the access. The caller then makes them

@@ -1,188 +1,86 @@
-//===- EmitLists.cpp - Entries of lists counted and sorted ----------------===//
+//===- EmitLists.cpp - Elements by keys, and sums of neighbours -----------===//
 
 #include "TileEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
 
-namespace {
-
-/// Gives turns to the entries of a window of numbers, one after the other. Each
-/// number has a counter.
-class Counting {
-public:
-  template <typename OpTy>
-  Counting(TileEmitter &emitter, OpTy op)
-      : builder(emitter.getBuilder()), loc(emitter.getLoc()), top(op.getTop()),
-        every(op.getEvery()), along(op.getAlong()),
-        first(emitter.lookup(op.getFirst())),
-        count(emitter.lookup(op.getCount())),
-        below(emitter.lookup(op.getBelow())),
-        lists(emitter.lookup(op.getLists())),
-        counters(emitter.allocateScratch(
-            MemRefType::get({windowSize}, builder.getI32Type()))) {
-    for (Value offset : op.getOffsets())
-      offsets.push_back(emitter.lookup(offset));
-  }
-
-  /// `start` returns a number's first turn. `visit` gets an entry and its turn,
-  /// `end` a number and the turn behind its last.
-  void run(llvm::function_ref<Value(Value number)> start,
-           llvm::function_ref<void(Value entry, Value turn)> visit,
-           llvm::function_ref<void(Value number, Value turn)> end) {
-    Value most = constant(windowSize);
-    forEach(constant(0), below, most, [&](Value window) {
-      Value size =
-          make<arith::MinSIOp>(make<arith::SubIOp>(below, window), most);
-      auto forEachNumber = [&](llvm::function_ref<void(Value)> body) {
-        forEach(constant(0), size, constant(1), body);
-      };
-      forEachNumber([&](Value number) {
-        store(start(make<arith::AddIOp>(window, number)), counters, number);
-      });
-      countEntries(window, size, visit);
-      forEachNumber([&](Value number) {
-        end(make<arith::AddIOp>(window, number), load(counters, number));
-      });
-    });
-  }
-
-private:
-  static constexpr int64_t windowSize = 1024;
-
-  template <typename OpTy> Value make(Value lhs, Value rhs) {
-    return OpTy::create(builder, loc, lhs, rhs);
-  }
-  Value constant(int64_t value) {
-    return arith::ConstantIndexOp::create(builder, loc, value);
-  }
-  Value load(Value buffer, ValueRange indices) {
-    return memref::LoadOp::create(builder, loc, buffer, indices);
-  }
-  void store(Value value, Value buffer, ValueRange indices) {
-    memref::StoreOp::create(builder, loc, value, buffer, indices);
-  }
-  void forEach(Value begin, Value end, Value step,
-               llvm::function_ref<void(Value)> body) {
-    auto loop = scf::ForOp::create(builder, loc, begin, end, step);
+/// Visits the elements of a tile one by one, in order. Calls `body` where the
+/// mask, if there is one, is true.
+void TileEmitter::forEachElement(
+    ArrayRef<int64_t> shape, Value mask,
+    llvm::function_ref<void(VectorReader &, ValueRange)> body) {
+  SmallVector<Value> first(shape.size(), constant(0)), end;
+  for (int64_t size : shape)
+    end.push_back(constant(size));
+  forEachPoint(first, end, [&](ValueRange point) {
+    VectorReader reader(*this, point, /*width=*/1);
+    if (!mask)
+      return body(reader, point);
+    auto branch = scf::IfOp::create(builder, loc, reader.read(mask),
+                                    /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(loop.getBody());
-    body(loop.getInductionVar());
-  }
+    builder.setInsertionPoint(branch.thenYield());
+    body(reader, point);
+  });
+}
 
-  void countEntries(Value window, Value size,
-                    llvm::function_ref<void(Value, Value)> visit) {
-    Value columns = constant(top), one = constant(1);
-    forEach(first, make<arith::AddIOp>(first, count), one, [&](Value row) {
-      Value list =
-          every == 1 ? row : make<arith::DivUIOp>(row, constant(every));
-      forEach(constant(0), columns, one, [&](Value column) {
-        SmallVector<Value> indices(offsets);
-        indices[along] = make<arith::AddIOp>(indices[along], list);
-        indices.back() = make<arith::AddIOp>(indices.back(), column);
-        Value stored = arith::IndexCastOp::create(
-            builder, loc, builder.getIndexType(), load(lists, indices));
-        Value number = make<arith::SubIOp>(stored, window);
-        // Negative entries and entries before the window are behind it as
-        // unsigned numbers.
-        Value isInside = arith::CmpIOp::create(
-            builder, loc, arith::CmpIPredicate::ult, number, size);
-        auto branch = scf::IfOp::create(builder, loc, isInside);
-        OpBuilder::InsertionGuard guard(builder);
-        builder.setInsertionPoint(branch.thenYield());
-        Value turn = load(counters, number);
-        store(make<arith::AddIOp>(turn, arith::ConstantIntOp::create(
-                                            builder, loc, 1, /*width=*/32)),
-              counters, number);
-        visit(make<arith::AddIOp>(make<arith::MulIOp>(row, columns), column),
-              turn);
+void TileEmitter::emitScatter(ScatterOp op) {
+  Value buffer = lookup(op.getBuffer());
+  auto combine = [&](Value value, ValueRange indices) -> Value {
+    if (op.getKind() == Combine::Set)
+      return value;
+    Value old = memref::LoadOp::create(builder, loc, buffer, indices);
+    if (op.getKind() == Combine::Add)
+      return arith::AddIOp::create(builder, loc, old, value);
+    return arith::OrIOp::create(builder, loc, old, value);
+  };
+  auto type = cast<RankedTensorType>(op.getValues().getType());
+  forEachElement(
+      type.getShape(), op.getMask(), [&](VectorReader &reader, ValueRange) {
+        auto indices = llvm::map_to_vector(
+            op.getIndices(), [&](Value tile) { return reader.read(tile); });
+        Value value = combine(reader.read(op.getValues()), indices);
+        memref::StoreOp::create(builder, loc, value, buffer, indices);
       });
+}
+
+void TileEmitter::emitEnumerate(EnumerateOp op) {
+  Value counters = lookup(op.getCounters());
+  Value numbers = allocateResult(op.getNumbers());
+  auto type = cast<RankedTensorType>(op.getNumbers().getType());
+  Value zero = arith::ConstantIntOp::create(builder, loc, 0, /*width=*/32);
+  Value one = arith::ConstantIntOp::create(builder, loc, 1, /*width=*/32);
+  if (op.getMask())
+    forEachVector(type.getShape(), [&](ValueRange point, int64_t width) {
+      storeVector(splat(zero, width), numbers, point);
     });
-  }
-
-  OpBuilder &builder;
-  Location loc;
-  int64_t top, every, along;
-  Value first, count, below, lists, counters;
-  SmallVector<Value> offsets;
-};
-
-/// Elements of a buffer of numbers, `index` times `step` behind its indices.
-class Elements {
-public:
-  Elements(TileEmitter &emitter, Value buffer, ValueRange place, Value step)
-      : builder(emitter.getBuilder()), loc(emitter.getLoc()),
-        buffer(emitter.lookup(buffer)),
-        step(step ? emitter.lookup(step) : Value()) {
-    for (Value index : place)
-      this->place.push_back(emitter.lookup(index));
-  }
-
-  Value load(Value index) {
-    return memref::LoadOp::create(builder, loc, buffer, getIndices(index));
-  }
-  void store(Value value, Value index) {
-    memref::StoreOp::create(builder, loc, value, buffer, getIndices(index));
-  }
-
-private:
-  SmallVector<Value> getIndices(Value index) {
-    SmallVector<Value> indices(place);
-    if (step)
-      index = arith::MulIOp::create(builder, loc, index, step);
-    indices.back() = arith::AddIOp::create(builder, loc, indices.back(), index);
-    return indices;
-  }
-
-  OpBuilder &builder;
-  Location loc;
-  Value buffer, step;
-  SmallVector<Value> place;
-};
-
-} // namespace
-
-void TileEmitter::emitHistogram(HistogramOp op) {
-  Elements counts(*this, op.getCounts(), op.getIndices(), op.getStep());
-  Counting(*this, op).run(
-      [&](Value) -> Value {
-        return arith::ConstantIntOp::create(builder, loc, 0, /*width=*/32);
-      },
-      [](Value, Value) {},
-      [&](Value number, Value count) { counts.store(count, number); });
-}
-
-void TileEmitter::emitCountingSort(CountingSortOp op) {
-  Elements starts(*this, op.getStarts(), op.getIndices(), op.getStep());
-  Elements sorted(*this, op.getSorted(), op.getPlace(), Value());
-  Counting(*this, op).run(
-      [&](Value number) { return starts.load(number); },
-      [&](Value entry, Value turn) {
-        sorted.store(arith::IndexCastOp::create(builder, loc,
-                                                builder.getI32Type(), entry),
-                     arith::IndexCastOp::create(builder, loc,
-                                                builder.getIndexType(), turn));
-      },
-      [](Value, Value) {});
-}
-
-void TileEmitter::emitPrefixSum(PrefixSumOp op) {
-  Elements elements(*this, op.getBuffer(), op.getIndices(), Value());
-  Value none = arith::ConstantIntOp::create(builder, loc, 0, /*width=*/32);
-  Value count = lookup(op.getCount());
-  auto loop = scf::ForOp::create(
-      builder, loc, constant(0), count, constant(1), none,
-      [&](OpBuilder &nested, Location, Value index, ValueRange carried) {
-        OpBuilder::InsertionGuard guard(builder);
-        builder.restoreInsertionPoint(nested.saveInsertionPoint());
-        Value own = elements.load(index);
-        elements.store(carried.front(), index);
-        Value next = arith::AddIOp::create(builder, loc, carried.front(), own);
-        scf::YieldOp::create(builder, loc, next);
+  forEachElement(
+      type.getShape(), op.getMask(),
+      [&](VectorReader &reader, ValueRange point) {
+        Value key = reader.read(op.getKeys());
+        Value number = memref::LoadOp::create(builder, loc, counters, key);
+        memref::StoreOp::create(builder, loc, number, numbers, point);
+        Value next = arith::AddIOp::create(builder, loc, number, one);
+        memref::StoreOp::create(builder, loc, next, counters, key);
       });
-  elements.store(loop.getResult(0), count);
+}
+
+void TileEmitter::emitScan(ScanOp op) {
+  Value before = allocateResult(op.getBefore());
+  Value zero = arith::ConstantIntOp::create(builder, loc, 0, /*width=*/32);
+  int64_t size = cast<RankedTensorType>(op.getBefore().getType()).getDimSize(0);
+  auto loop = scf::ForOp::create(builder, loc, constant(0), constant(size),
+                                 constant(1), zero);
+  values.map(op.getSum(), loop.getResult(0));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  Value index = loop.getInductionVar(), sum = loop.getRegionIterArg(0);
+  Value element = VectorReader(*this, index, /*width=*/1).read(op.getSource());
+  memref::StoreOp::create(builder, loc, sum, before, index);
+  Value next = arith::AddIOp::create(builder, loc, sum, element);
+  scf::YieldOp::create(builder, loc, next);
 }

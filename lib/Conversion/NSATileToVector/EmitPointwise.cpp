@@ -149,7 +149,10 @@ void TileEmitter::emitGroup(const PointwiseGroup &group) {
             SmallVector<Value> indices;
             for (Value index : gather.getIndices())
               indices.push_back(reader.read(index));
-            vector = gatherers.find(gather)->second.gather(indices, width);
+            Value mask =
+                gather.getMask() ? reader.read(gather.getMask()) : Value();
+            vector =
+                gatherers.find(gather)->second.gather(indices, width, mask);
             reader.define(result, vector);
           } else {
             vector = reader.evaluate(result);

@@ -29,29 +29,31 @@ Gatherer::Gatherer(TileEmitter &emitter, Value buffer)
   }
 }
 
-Value Gatherer::gather(ArrayRef<Value> indices, int64_t width) {
+Value Gatherer::gather(ArrayRef<Value> indices, int64_t width, Value mask) {
   auto indexType = VectorType::get({width}, builder.getIndexType());
   Value distance = repeat(emitter.constant(0), indexType);
-  for (auto [index, size, stride] :
+  for (auto [given, size, stride] :
        llvm::zip_equal(indices, metadata.getSizes(), metadata.getStrides())) {
-    Value clamped = clamp(repeat(index, indexType), size, indexType);
+    Value index = repeat(given, indexType);
+    if (!mask)
+      index = clamp(index, size, indexType);
     Value part =
-        arith::MulIOp::create(builder, loc, clamped, repeat(stride, indexType));
+        arith::MulIOp::create(builder, loc, index, repeat(stride, indexType));
     distance = arith::AddIOp::create(builder, loc, distance, part);
   }
   auto resultType = VectorType::get({width}, type.getElementType());
-  if (isa<FloatType>(type.getElementType()) &&
+  if (!mask && isa<FloatType>(type.getElementType()) &&
       type.getElementTypeBitWidth() < 32)
     return gatherNarrow(distance, resultType);
-  Value values = gatherWide(distance, resultType);
+  Value values = gatherWide(distance, resultType, mask ? mask : filled);
   if (width != 1)
     return values;
   return vector::ExtractOp::create(builder, loc, values, 0);
 }
 
-Value Gatherer::gatherWide(Value distance, VectorType resultType) {
-  Value mask = repeat(
-      filled, VectorType::get(resultType.getShape(), builder.getI1Type()));
+Value Gatherer::gatherWide(Value distance, VectorType resultType, Value mask) {
+  mask =
+      repeat(mask, VectorType::get(resultType.getShape(), builder.getI1Type()));
   return vector::GatherOp::create(builder, loc, resultType, flat,
                                   emitter.constant(0), distance, mask,
                                   zeros(resultType));

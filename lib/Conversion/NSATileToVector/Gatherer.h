@@ -7,17 +7,20 @@
 
 namespace nsacc {
 
-/// Reads elements of a buffer by vectors of indices, which are clamped to its
-/// sizes.
+/// Reads elements of a buffer by vectors of indices.
 class Gatherer {
 public:
   Gatherer(TileEmitter &emitter, mlir::Value buffer);
 
-  /// Reads `width` elements; a scalar for a width of 1.
-  mlir::Value gather(llvm::ArrayRef<mlir::Value> indices, int64_t width);
+  /// Reads `width` elements; a scalar for a width of 1. Indices are clamped to
+  /// the buffer's sizes. With a mask, elements are 0 where it is false, and
+  /// indices are in the buffer where it is true.
+  mlir::Value gather(llvm::ArrayRef<mlir::Value> indices, int64_t width,
+                     mlir::Value mask = {});
 
 private:
-  mlir::Value gatherWide(mlir::Value distance, mlir::VectorType resultType);
+  mlir::Value gatherWide(mlir::Value distance, mlir::VectorType resultType,
+                         mlir::Value mask);
   mlir::Value gatherNarrow(mlir::Value distance, mlir::VectorType resultType);
   mlir::Value zeros(mlir::VectorType type);
   mlir::Value repeat(mlir::Value value, mlir::VectorType type);

@@ -2,6 +2,7 @@
 
 #include "TileEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -73,14 +74,17 @@ LogicalResult TileEmitter::emit(Operation *op) {
           .Case([&](ShiftOp shift) { return emitShift(shift), success(); })
           .Case([&](SortOp sort) { return emitSort(sort), success(); })
           .Case([&](TopOp top) { return emitTop(top), success(); })
-          .Case([&](UniteOp unite) { return emitUnite(unite), success(); })
-          .Case([&](HistogramOp count) {
-            return emitHistogram(count), success();
+          .Case([&](memref::AllocaOp memory) {
+            values.map(memory.getResult(), allocateScratch(memory.getType()));
+            return success();
           })
-          .Case([&](CountingSortOp sort) {
-            return emitCountingSort(sort), success();
+          .Case([&](ScatterOp scatter) {
+            return emitScatter(scatter), success();
           })
-          .Case([&](PrefixSumOp sum) { return emitPrefixSum(sum), success(); })
+          .Case([&](EnumerateOp enumerate) {
+            return emitEnumerate(enumerate), success();
+          })
+          .Case([&](ScanOp scan) { return emitScan(scan), success(); })
           .Case([&](CandidatesOp lists) {
             return emitCandidates(lists), success();
           })

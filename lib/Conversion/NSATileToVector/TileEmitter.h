@@ -12,6 +12,8 @@
 
 namespace nsacc {
 
+class VectorReader;
+
 /// Writes the ops of a program, one after the other, as loops over vectors.
 class TileEmitter {
 public:
@@ -133,12 +135,16 @@ private:
   // EmitOrder.cpp
   void emitSort(nsatile::SortOp op);
   void emitTop(nsatile::TopOp op);
-  void emitUnite(nsatile::UniteOp op);
-  void emitHistogram(nsatile::HistogramOp op);
-  void emitCountingSort(nsatile::CountingSortOp op);
-  void emitPrefixSum(nsatile::PrefixSumOp op);
   void emitExchange(nsatile::ExchangeOp op);
   void emitShift(nsatile::ShiftOp op);
+
+  // EmitLists.cpp
+  void forEachElement(
+      llvm::ArrayRef<int64_t> shape, mlir::Value mask,
+      llvm::function_ref<void(VectorReader &, mlir::ValueRange)> body);
+  void emitScatter(nsatile::ScatterOp op);
+  void emitEnumerate(nsatile::EnumerateOp op);
+  void emitScan(nsatile::ScanOp op);
 
   // EmitCandidates.cpp
   void emitCandidates(nsatile::CandidatesOp op);

@@ -1,6 +1,7 @@
 //===- InvertedSelection.cpp - Attention block by block of a selection ----===//
 
 #include "Attention.h"
+#include "ListCode.h"
 #include "NSATile/IR/NSATileHints.h"
 #include "StoredStates.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -62,11 +63,12 @@ private:
                               Value row = {});
   Value loadStart(ProgramBuilder &program, Value head, Value block);
 
-  /// Entries that a chunk's program walks, and the place of its counters.
+  /// Lists that a chunk's program walks, the number of blocks, and the place of
+  /// its counters.
   struct Chunk {
-    SmallVector<Value> offsets, counters;
-    int64_t along;
-    Value first, count, below, step;
+    RowLists lists;
+    Value below;
+    NumbersOfKeys counters;
   };
   Chunk getChunk(ProgramBuilder &program);
   void buildClearProgram();
@@ -146,25 +148,30 @@ Inversion::Chunk Inversion::getChunk(ProgramBuilder &program) {
   Value keys = program.getRow(blockGrid.dim, batchRow).size;
   Value head = program.programId(1), zero = m.constant(0);
   Chunk chunk;
+  RowLists &listed = chunk.lists;
+  listed.buffer = program.getBuffer(selection);
   if (!isRagged())
-    chunk.offsets.push_back(batchRow);
-  chunk.along = chunk.offsets.size();
-  chunk.offsets.append(
+    listed.offsets.push_back(batchRow);
+  listed.along = listed.offsets.size();
+  listed.offsets.append(
       {program.getRow(type.getRowDim(), batchRow).start, head, zero});
-  chunk.first = m.mul(number, chunkGrid.tokens);
-  chunk.count =
-      m.clamp(m.sub(tokens, chunk.first), zero, m.constant(chunkGrid.tokens));
+  listed.every = type.getTokens();
+  listed.first = m.mul(number, chunkGrid.tokens);
+  listed.rows =
+      m.clamp(m.sub(tokens, listed.first), zero, m.constant(chunkGrid.tokens));
   chunk.below = m.ceilDiv(keys, type.getBlock());
-  chunk.step = program.import(lists.chunks);
+  Value step = program.import(lists.chunks);
   Value list = nsacc::getFirstTile(program, blockGrid, batchRow),
         place = program.programId(0);
   if (cutsTokens()) {
-    Value slice = m.floorDiv(place, chunk.step);
-    place = m.sub(place, m.mul(slice, chunk.step));
+    Value slice = m.floorDiv(place, step);
+    place = m.sub(place, m.mul(slice, step));
     list = m.mul(slice, program.import(numBlocks));
   }
-  chunk.counters =
-      getPlace(program, head, m.add(m.mul(list, chunk.step), place));
+  chunk.counters = {
+      .buffer = program.import(lists.starts),
+      .place = getPlace(program, head, m.add(m.mul(list, step), place)),
+      .step = step};
   return chunk;
 }
 
@@ -188,12 +195,13 @@ void Inversion::buildClearProgram() {
 }
 
 void Inversion::buildCountProgram() {
-  ProgramBuilder program(plan, plan.getLoc(), "count");
+  constexpr int64_t warps = 4;
+  ProgramBuilder program(
+      plan, plan.getLoc(), "count",
+      getListSchedule(type.getContext(), chunkGrid.tokens, warps));
   Chunk chunk = getChunk(program);
-  nsatile::HistogramOp::create(
-      program.getBuilder(), program.getLoc(), program.getBuffer(selection),
-      chunk.offsets, chunk.along, type.getTokens(), chunk.first, chunk.count,
-      chunk.below, program.import(lists.starts), chunk.counters, chunk.step);
+  ListCode(program, chunk.lists, chunk.below, chunkGrid.tokens, warps)
+      .count(chunk.counters);
   // The last slice may have chunks without tokens.
   if (cutsTokens())
     program.launch(multiply(lists.chunks), getHeads(), getGridRows());
@@ -202,12 +210,13 @@ void Inversion::buildCountProgram() {
 }
 
 void Inversion::buildSumProgram() {
-  ProgramBuilder program(plan, plan.getLoc(), "sum");
+  ProgramBuilder program(
+      plan, plan.getLoc(), "sum",
+      getListSchedule(type.getContext(), /*tokens=*/1, kSumWarps));
   IndexMath m = program.math();
-  nsatile::PrefixSumOp::create(
-      program.getBuilder(), program.getLoc(), program.import(lists.starts),
-      getPlace(program, program.programId(1), m.constant(0)),
-      program.import(numCounts));
+  replaceBySums(program, program.import(lists.starts),
+                getPlace(program, program.programId(1), m.constant(0)),
+                program.import(numCounts));
   program.launch(plan.math().constant(1), getHeads(), getGridRows());
 }
 
@@ -223,17 +232,18 @@ Value Inversion::loadStart(ProgramBuilder &program, Value head, Value block) {
 }
 
 void Inversion::buildSortProgram() {
-  ProgramBuilder program(plan, plan.getLoc(), "sort");
+  // A warp's lanes number entries in order.
+  constexpr int64_t warps = 1;
+  ProgramBuilder program(
+      plan, plan.getLoc(), "sort",
+      getListSchedule(type.getContext(), chunkGrid.tokens, warps));
   IndexMath m = program.math();
   Chunk chunk = getChunk(program);
   // With ragged rows, a list's entries are in one row, where tokens count from
   // 0.
-  nsatile::CountingSortOp::create(
-      program.getBuilder(), program.getLoc(), program.getBuffer(selection),
-      chunk.offsets, chunk.along, type.getTokens(), chunk.first, chunk.count,
-      chunk.below, program.import(lists.starts), chunk.counters, chunk.step,
-      program.import(lists.entries),
-      getPlace(program, program.programId(1), m.constant(0)));
+  ListCode(program, chunk.lists, chunk.below, chunkGrid.tokens, warps)
+      .sort(chunk.counters, program.import(lists.entries),
+            getPlace(program, program.programId(1), m.constant(0)));
   launch(program, chunkGrid, getHeads());
 }
 

@@ -58,7 +58,7 @@ struct InvertedLists {
 
 /// Blocks in the lists (TileLists) of each query tile (getTileIndices) and key
 /// head, ascending, with the lists that have each block, and the number of
-/// blocks. In the plan, as nsatile.unite writes them.
+/// blocks. In the plan, as ListCode::unite writes them.
 struct UnionLists {
   mlir::Value blocks;  ///< [tiles, heads, width], i32
   mlir::Value members; ///< [tiles, heads, width, words], i32

@@ -156,7 +156,7 @@ mlir::Value getListHead(ProgramBuilder &program, const QueryTile &tile,
                         mlir::Value selection);
 
 /// Place of the lists of a tile's rows (TileLists) in the selection's buffer,
-/// as nsatile.unite has it.
+/// as RowLists has it.
 struct ListsOfTile {
   llvm::SmallVector<mlir::Value> offsets;
   int64_t along, heads;

@@ -1,6 +1,7 @@
 //===- SelectionLists.cpp - Lists of selected blocks in memory ------------===//
 
 #include "SelectionLists.h"
+#include "ListCode.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
@@ -90,14 +91,16 @@ void nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
     return plan.allocate(MemRefType::get(dims, outside.getI32Type()), sizes);
   };
   OpFoldResult one = outside.getIndexAttr(1),
-               words = outside.getIndexAttr(llvm::divideCeil(
-                   tileLists.count, nsatile::UniteOp::wordBits));
+               words = outside.getIndexAttr(
+                   llvm::divideCeil(tileLists.count, kMembersOfWord));
   UnionLists lists = {allocate(width), {}, allocate(one)};
   // A tile's only list has all of the tile's entries.
   if (tileLists.count > 1)
     lists.members = allocate({width, words});
 
-  ProgramBuilder program(plan, op.getLoc(), "union");
+  int64_t warps = countUnionWarps(tileLists.count * type.getTop());
+  ProgramBuilder program(plan, op.getLoc(), "union",
+                         getListSchedule(outside.getContext(), tokens, warps));
   program.setOps(op.getOperation());
   IndexMath m = program.math();
   QueryGrid grid = {.shape = shape, .tokens = tokens, .stateSlices = slices};
@@ -113,13 +116,23 @@ void nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
   SmallVector<Value> place = getTileIndices(program, tile, slices);
   place.push_back(tile.keyHead);
   ListsOfTile of = getListsOfTile(program, tile, selection);
-  nsatile::UniteOp::create(
-      program.getBuilder(), program.getLoc(), program.getBuffer(selection),
-      of.offsets, of.along, type.getTokens(), tile.firstToken, tileLists.tokens,
-      of.heads, of.end, listed, tileLists.count,
-      m.ceilDiv(keys, type.getBlock()), program.import(lists.blocks),
-      lists.members ? program.import(lists.members) : Value(),
-      program.import(lists.counts), place);
+  RowLists rows = {.buffer = program.getBuffer(selection),
+                   .offsets = of.offsets,
+                   .along = of.along,
+                   .every = static_cast<int64_t>(type.getTokens()),
+                   .step = tileLists.tokens,
+                   .heads = of.heads,
+                   .first = tile.firstToken,
+                   .rows = listed,
+                   .end = of.end};
+  UnionBuffers to = {.blocks = program.import(lists.blocks),
+                     .members = lists.members ? program.import(lists.members)
+                                              : Value(),
+                     .counts = program.import(lists.counts),
+                     .place = place};
+  ListCode(program, rows, m.ceilDiv(keys, type.getBlock()), tileLists.count,
+           warps)
+      .unite(to);
   launch(program, grid);
   plan.setUnionLists(selection, tokens, lists);
 }

@@ -1,6 +1,7 @@
 //===- UnionWalk.cpp - Walk over the union of a tile's lists --------------===//
 
 #include "KeyWalk.h"
+#include "ListCode.h"
 #include "QueryGrid.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -42,7 +43,7 @@ public:
   }
 
 private:
-  static constexpr int64_t kBits = nsatile::UniteOp::wordBits;
+  static constexpr int64_t kBits = kMembersOfWord;
   Tile word(int64_t value) {
     return math.integer(math.getBuilder().getI32Type(), value);
   }

@@ -84,39 +84,81 @@ nsatile.program @two_lists(%l: memref<8x32xi64>, %c: memref<8x64xi64>, %o: memre
   nsatile.return
 }
 
-// A warp marks its entries' blocks in words, counts those before each word, and
-// marks the rows of each block at the block's place. Nobody waits for others.
-// CHECK-LABEL: llvm.func @united
+!entries = tensor<64xi32, #nsatile.blocked<threads = 32>>
+!indices = tensor<64xindex, #nsatile.blocked<threads = 32>>
+!mask = tensor<64xi1, #nsatile.blocked<threads = 32>>
+
+// Lanes count keys in any order. Warps of one meet without a barrier of the block, in front of the loop that counts and
+// behind it. The first lane with a key advances its counter for all of them.
+// CHECK-LABEL: llvm.func @keys
 // CHECK-NOT: nvvm.barrier
 // CHECK: nvvm.bar.warp.sync
-// CHECK: llvm.atomicrmw _or {{.*}} syncscope("block") monotonic
+// CHECK: scf.for
+// CHECK-NOT: nvvm.bar.warp.sync
+// CHECK-COUNT-2: scf.if {{.*}} -> (i32)
+// CHECK-COUNT-2: llvm.atomicrmw add {{.*}} syncscope("block") monotonic : !llvm.ptr<3>, i32
+// CHECK-NOT: nvvm.bar.warp.sync
+// CHECK: }
 // CHECK: nvvm.bar.warp.sync
+// CHECK: nvvm.match.sync any
 // CHECK: llvm.intr.ctpop
-// CHECK-COUNT-5: nvvm.shfl.sync idx
 // CHECK: nvvm.bar.warp.sync
-// CHECK: llvm.intr.ctpop
-// CHECK: llvm.atomicrmw _or {{.*}} !llvm.ptr<3>
+// CHECK: scf.if
 // CHECK: nvvm.bar.warp.sync
+// CHECK: nvvm.match.sync any
 // CHECK-NOT: nvvm.barrier
-nsatile.program @united(%lists: memref<8x16xi32>, %n: index, %blocks: memref<128xi32>, %members: memref<128x1xi32>, %counts: memref<1xi32>) {
+// CHECK: llvm.return
+nsatile.program @keys(%lists: memref<?xi32>, %sorted: memref<?xi32>, %n: index) {
   %0 = arith.constant 0 : index
-  %8 = arith.constant 8 : index
-  nsatile.unite %lists[%0, %0] along 0 from %0 end %8 rows %8 of 8 below %n to %blocks, %counts[] members %members : memref<128x1xi32> : memref<8x16xi32>, memref<128xi32>, memref<1xi32>
+  %64 = arith.constant 64 : index
+  %counters = memref.alloca() : memref<64xi32>
+  %zero = arith.constant dense<0> : !entries
+  %one = arith.constant dense<1> : !entries
+  %end = tensor.splat %n : !indices
+  nsatile.store %zero, %counters[%0] dims [0] limits[%64] : !entries, memref<64xi32>
+  scf.for %i = %0 to %n step %64 {
+    %e = nsatile.iota %i : !indices
+    %in = arith.cmpi slt, %e, %end : !indices
+    %key = nsatile.gather %lists[%e] where %in : !mask : memref<?xi32>, !indices -> !entries
+    %index = arith.index_cast %key : !entries to !indices
+    nsatile.scatter add %one, %counters[%index] where %in : !mask : !entries, memref<64xi32>, !indices
+  }
+  %e = nsatile.iota %0 : !indices
+  %t = nsatile.enumerate %e in %counters : memref<64xi32>, !entries
+  %place = arith.index_cast %t : !entries to !indices
+  nsatile.scatter set %t, %sorted[%place] : !entries, memref<?xi32>, !indices
   nsatile.return
 }
 
-// Long lists have all of a block's warps, which meet, and members that fill
-// shared memory stand in global memory from the begin.
-// CHECK-LABEL: llvm.func @united_by_warps
-// CHECK-SAME: nvvm.reqntid = array<i32: 256>
-// CHECK-NOT: nvvm.bar.warp.sync
-// CHECK-COUNT-3: nvvm.barrier
-// CHECK: llvm.atomicrmw _or {{.*}} !llvm.ptr<1>
-// CHECK: nvvm.barrier
-nsatile.program @united_by_warps(%lists: memref<8x2048xi32>, %n: index, %blocks: memref<?xi32>, %members: memref<?x1xi32>, %counts: memref<1xi32>) {
+// A warp's lanes add up what the lanes in front have.
+// CHECK-LABEL: llvm.func @sums
+// CHECK-NOT: nvvm.barrier
+// CHECK-COUNT-6: nvvm.shfl.sync idx
+// CHECK-NOT: nvvm.shfl.sync
+// CHECK-NOT: nvvm.barrier
+// CHECK: llvm.return
+nsatile.program @sums(%x: memref<128xi32>, %sum: memref<1xi32>) {
   %0 = arith.constant 0 : index
-  %8 = arith.constant 8 : index
-  nsatile.unite %lists[%0, %0] along 0 from %0 end %8 rows %8 of 8 below %n to %blocks, %counts[] members %members : memref<?x1xi32> : memref<8x2048xi32>, memref<?xi32>, memref<1xi32>
+  %128 = arith.constant 128 : index
+  %t = nsatile.load %x[%0] dims [0] limits[%128] : memref<128xi32> -> tensor<128xi32, #nsatile.blocked<threads = 32, vector = 4>>
+  %before, %all = nsatile.scan %t : tensor<128xi32, #nsatile.blocked<threads = 32, vector = 4>>
+  memref.store %all, %sum[%0] : memref<1xi32>
+  nsatile.return
+}
+
+// Several warps tell each other their sums.
+// CHECK-LABEL: llvm.func @sums_of_warps
+// CHECK-COUNT-6: nvvm.shfl.sync idx
+// CHECK: nvvm.barrier
+// CHECK-COUNT-4: llvm.load {{.*}} !llvm.ptr<3> -> i32
+// CHECK-NOT: nvvm.shfl.sync
+// CHECK: llvm.return
+nsatile.program @sums_of_warps(%x: memref<512xi32>, %sum: memref<1xi32>) {
+  %0 = arith.constant 0 : index
+  %512 = arith.constant 512 : index
+  %t = nsatile.load %x[%0] dims [0] limits[%512] : memref<512xi32> -> tensor<512xi32, #nsatile.blocked<threads = 128, vector = 4>>
+  %before, %all = nsatile.scan %t : tensor<512xi32, #nsatile.blocked<threads = 128, vector = 4>>
+  memref.store %all, %sum[%0] : memref<1xi32>
   nsatile.return
 }
 

@@ -335,7 +335,7 @@ nsatile.program @p(%x: memref<?x?xf32>, %i: tensor<4xindex>) {
 // -----
 
 nsatile.program @p(%x: memref<?xf32>, %i: tensor<4xindex>) {
-  // expected-error @below {{expected indices of the result's shape 'tensor<8xf32>', found 'tensor<4xindex>'}}
+  // expected-error @below {{expected indices of the shape of 'tensor<8xf32>', found 'tensor<4xindex>'}}
   %t = nsatile.gather %x[%i] : memref<?xf32>, tensor<4xindex> -> tensor<8xf32>
   nsatile.return
 }
@@ -343,7 +343,7 @@ nsatile.program @p(%x: memref<?xf32>, %i: tensor<4xindex>) {
 // -----
 
 nsatile.program @p(%x: memref<?xf32>, %i: tensor<4xindex>) {
-  // expected-error @below {{expected a result of the buffer's element type 'f32', found 'bf16'}}
+  // expected-error @below {{expected a tile of the buffer's element type 'f32', found 'bf16'}}
   %t = nsatile.gather %x[%i] : memref<?xf32>, tensor<4xindex> -> tensor<4xbf16>
   nsatile.return
 }
@@ -566,46 +566,6 @@ nsatile.program @p(%x: tensor<4x32xi64>, %y: tensor<4x32xi64>) {
 
 // -----
 
-nsatile.program @union_blocks(%lists: memref<?x16xi32>, %n: index, %blocks: memref<640xi32>, %members: memref<?x640x2xi32>, %counts: memref<?x1xi32>) {
-  // expected-error @+1 {{expected blocks with 2 dimensions, the last of at least 1, found 'memref<640xi32>'}}
-  nsatile.unite %lists[%n, %n] along 0 from %n end %n rows %n of 40 below %n to %blocks, %counts[%n] members %members : memref<?x640x2xi32> : memref<?x16xi32>, memref<640xi32>, memref<?x1xi32>
-  nsatile.return
-}
-
-// -----
-
-nsatile.program @union_members(%lists: memref<?x16xi32>, %n: index, %blocks: memref<?x640xi32>, %members: memref<?x640x1xi32>, %counts: memref<?x1xi32>) {
-  // expected-error @+1 {{expected members with 3 dimensions, the last of at least 2, found 'memref<?x640x1xi32>'}}
-  nsatile.unite %lists[%n, %n] along 0 from %n end %n rows %n of 40 below %n to %blocks, %counts[%n] members %members : memref<?x640x1xi32> : memref<?x16xi32>, memref<?x640xi32>, memref<?x1xi32>
-  nsatile.return
-}
-
-// -----
-
-nsatile.program @union_counts(%lists: memref<?x16xi32>, %n: index, %blocks: memref<?x640xi32>, %counts: memref<?xi32>) {
-  // expected-error @+1 {{expected counts with 2 dimensions, the last of at least 1, found 'memref<?xi32>'}}
-  nsatile.unite %lists[%n, %n] along 0 from %n end %n rows %n of 1 below %n to %blocks, %counts[%n] : memref<?x16xi32>, memref<?x640xi32>, memref<?xi32>
-  nsatile.return
-}
-
-// -----
-
-nsatile.program @union_heads(%lists: memref<?x16xi32>, %n: index, %blocks: memref<?x640xi32>, %counts: memref<?x1xi32>) {
-  // expected-error @+1 {{expected heads between rows and entries, found lists 'memref<?x16xi32>' along 0}}
-  nsatile.unite %lists[%n, %n] along 0 from %n heads 4 end %n rows %n of 4 below %n to %blocks, %counts[%n] : memref<?x16xi32>, memref<?x640xi32>, memref<?x1xi32>
-  nsatile.return
-}
-
-// -----
-
-nsatile.program @union_open(%lists: memref<?x?xi32>, %n: index, %blocks: memref<?x640xi32>, %counts: memref<?x1xi32>) {
-  // expected-error @+1 {{expected lists of a static number of entries, the buffer's last dimension, found 'memref<?x?xi32>'}}
-  nsatile.unite %lists[%n, %n] along 0 from %n end %n rows %n of 1 below %n to %blocks, %counts[%n] : memref<?x?xi32>, memref<?x640xi32>, memref<?x1xi32>
-  nsatile.return
-}
-
-// -----
-
 nsatile.program @lookup_indices(%table: memref<?x?xi32>, %n: index) {
   // expected-error @+1 {{expected an index for each of the 2 dimensions of the buffer, found 1}}
   %element = nsatile.lookup %table[%n] : memref<?x?xi32>
@@ -646,56 +606,72 @@ nsatile.program @listed_steps(%x: memref<?xf32>, %list: memref<?xi32>, %n: index
 
 // -----
 
-nsatile.program @histogram_open(%lists: memref<?x?x?xi32>, %counts: memref<?x?xi32>, %n: index) {
-  // expected-error @+1 {{expected lists of a static number of entries, the buffer's last dimension, found 'memref<?x?x?xi32>'}}
-  nsatile.histogram %lists[%n, %n, %n] along 1 rows %n count %n below %n to %counts[%n, %n] step %n : memref<?x?x?xi32>, memref<?x?xi32>
+nsatile.program @gather_mask(%x: memref<?xi32>, %i: tensor<8xindex>, %in: tensor<4xi1>) {
+  // expected-error @+1 {{expected a mask of the shape of 'tensor<8xi32>', found 'tensor<4xi1>'}}
+  %t = nsatile.gather %x[%i] where %in : tensor<4xi1> : memref<?xi32>, tensor<8xindex> -> tensor<8xi32>
   nsatile.return
 }
 
 // -----
 
-nsatile.program @histogram_along(%lists: memref<?x?x16xi32>, %counts: memref<?x?xi32>, %sorted: memref<?x?xi32>, %n: index) {
-  // expected-error @+1 {{expected rows along a dimension in front of the entries, found 2}}
-  nsatile.histogram %lists[%n, %n, %n] along 2 rows %n count %n below %n to %counts[%n, %n] step %n : memref<?x?x16xi32>, memref<?x?xi32>
-  nsatile.return
-}
-
-// -----
-
-nsatile.program @histogram_lists(%lists: memref<?x?x16xi32>, %counts: memref<?x?xi32>, %sorted: memref<?x?xi32>, %n: index) {
-  // expected-error @+1 {{expected an index for each of the 3 dimensions of the lists, found 2}}
-  nsatile.histogram %lists[%n, %n] along 1 rows %n count %n below %n to %counts[%n, %n] step %n : memref<?x?x16xi32>, memref<?x?xi32>
-  nsatile.return
-}
-
-// -----
-
-nsatile.program @histogram_counts(%lists: memref<?x?x16xi32>, %counts: memref<?x?xi32>, %sorted: memref<?x?xi32>, %n: index) {
-  // expected-error @+1 {{expected an index for each of the 2 dimensions of the counts, found 1}}
-  nsatile.histogram %lists[%n, %n, %n] along 1 rows %n count %n below %n to %counts[%n] step %n : memref<?x?x16xi32>, memref<?x?xi32>
-  nsatile.return
-}
-
-// -----
-
-nsatile.program @counting_sort_starts(%lists: memref<?x?x16xi32>, %counts: memref<?x?xi32>, %sorted: memref<?x?xi32>, %n: index) {
-  // expected-error @+1 {{expected an index for each of the 2 dimensions of the starts, found 1}}
-  nsatile.counting_sort %lists[%n, %n, %n] along 1 rows %n count %n below %n from %counts[%n] step %n to %sorted[%n, %n] : memref<?x?x16xi32>, memref<?x?xi32>, memref<?x?xi32>
-  nsatile.return
-}
-
-// -----
-
-nsatile.program @counting_sort_sorted(%lists: memref<?x?x16xi32>, %counts: memref<?x?xi32>, %sorted: memref<?x?xi32>, %n: index) {
-  // expected-error @+1 {{expected an index for each of the 2 dimensions of the sorted entries, found 3}}
-  nsatile.counting_sort %lists[%n, %n, %n] along 1 rows %n count %n below %n from %counts[%n, %n] step %n to %sorted[%n, %n, %n] : memref<?x?x16xi32>, memref<?x?xi32>, memref<?x?xi32>
-  nsatile.return
-}
-
-// -----
-
-nsatile.program @prefix_sum_indices(%counts: memref<?x?xi32>, %n: index) {
+nsatile.program @scatter_indices(%x: memref<?x?xi32>, %t: tensor<8xi32>, %i: tensor<8xindex>) {
   // expected-error @+1 {{expected an index for each of the 2 dimensions of the buffer, found 1}}
-  nsatile.prefix_sum %counts[%n] count %n : memref<?x?xi32>
+  nsatile.scatter set %t, %x[%i] : tensor<8xi32>, memref<?x?xi32>, tensor<8xindex>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @scatter_shape(%x: memref<?xi32>, %t: tensor<8xi32>, %i: tensor<4xindex>) {
+  // expected-error @+1 {{expected indices of the shape of 'tensor<8xi32>', found 'tensor<4xindex>'}}
+  nsatile.scatter set %t, %x[%i] : tensor<8xi32>, memref<?xi32>, tensor<4xindex>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @scatter_type(%x: memref<?xi64>, %t: tensor<8xi32>, %i: tensor<8xindex>) {
+  // expected-error @+1 {{expected a tile of the buffer's element type 'i64', found 'i32'}}
+  nsatile.scatter set %t, %x[%i] : tensor<8xi32>, memref<?xi64>, tensor<8xindex>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @scatter_reals(%x: memref<?xf32>, %t: tensor<8xf32>, %i: tensor<8xindex>) {
+  // expected-error @+1 {{expected integers of 32 bits to combine, found 'f32'; sums of others depend on their order}}
+  nsatile.scatter add %t, %x[%i] : tensor<8xf32>, memref<?xf32>, tensor<8xindex>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @scatter_mask(%x: memref<?xi32>, %t: tensor<8xi32>, %i: tensor<8xindex>, %in: tensor<4xi1>) {
+  // expected-error @+1 {{expected a mask of the shape of 'tensor<8xi32>', found 'tensor<4xi1>'}}
+  nsatile.scatter set %t, %x[%i] where %in : tensor<4xi1> : tensor<8xi32>, memref<?xi32>, tensor<8xindex>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @enumerate_counters(%x: memref<?x?xi32>, %key: tensor<8xindex>) {
+  // expected-error @+1 {{expected counters in one dimension, found 'memref<?x?xi32>'}}
+  %n = nsatile.enumerate %key in %x : memref<?x?xi32>, tensor<8xi32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @enumerate_mask(%x: memref<?xi32>, %key: tensor<8xindex>, %in: tensor<4xi1>) {
+  // expected-error @+1 {{expected a mask of the shape of 'tensor<8xi32>', found 'tensor<4xi1>'}}
+  %n = nsatile.enumerate %key in %x where %in : tensor<4xi1> : memref<?xi32>, tensor<8xi32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @scan_shape(%t: tensor<?xi32>) {
+  // expected-error @+1 {{expected a tile of static shape, found 'tensor<?xi32>'}}
+  %before, %sum = nsatile.scan %t : tensor<?xi32>
   nsatile.return
 }

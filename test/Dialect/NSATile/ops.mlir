@@ -60,27 +60,39 @@ nsatile.program @attend(%q: memref<?x?x?x64xbf16>, %k: memref<?x?x?x64xbf16>,
   nsatile.return
 }
 
-// CHECK-LABEL: nsatile.program @unite
-nsatile.program @unite(%lists: memref<?x?x16xi32>, %n: index, %end: index, %blocks: memref<?x?xi32>, %members: memref<?x?x2xi32>, %counts: memref<?x1xi32>) {
-  // CHECK: nsatile.unite %{{.*}}[%[[N:.*]], %[[N]], %[[N]]] along 0 every 8 from %[[N]] step 4 heads 2 end %[[N]] rows %[[N]] of 40 below %[[END:.*]] to %{{.*}}, %{{.*}}[%[[N]]] members %{{.*}} : memref<?x?x2xi32> : memref<?x?x16xi32>, memref<?x?xi32>, memref<?x1xi32>
-  nsatile.unite %lists[%n, %n, %n] along 0 every 8 from %n step 4 heads 2 end %n rows %n of 40 below %end to %blocks, %counts[%n] members %members : memref<?x?x2xi32> : memref<?x?x16xi32>, memref<?x?xi32>, memref<?x1xi32>
-  // CHECK: nsatile.unite %{{.*}}[%[[N]], %[[N]], %[[N]]] along 1 from %[[N]] end %[[N]] rows %[[N]] of 1 below %[[END]] to %{{.*}}, %{{.*}}[%[[N]]] : memref<?x?x16xi32>, memref<?x?xi32>, memref<?x1xi32>
-  nsatile.unite %lists[%n, %n, %n] along 1 from %n end %n rows %n of 1 below %end to %blocks, %counts[%n] : memref<?x?x16xi32>, memref<?x?xi32>, memref<?x1xi32>
-  // CHECK: nsatile.lookup %{{.*}}[%[[N]], %[[N]], %[[END]]] : memref<?x?x16xi32>
+// CHECK-LABEL: nsatile.program @lookup
+nsatile.program @lookup(%lists: memref<?x?x16xi32>, %n: index, %end: index) {
+  // CHECK: nsatile.lookup %{{.*}}[%[[N:.*]], %[[N]], %[[END:.*]]] : memref<?x?x16xi32>
   %element = nsatile.lookup %lists[%n, %n, %end] : memref<?x?x16xi32>
   nsatile.return
 }
 
-// CHECK-LABEL: nsatile.program @lists
-nsatile.program @lists(%q: memref<?x?x64xbf16>, %o: memref<?x?x64xf32>, %lists: memref<?x?x16xi32>, %counts: memref<?x?xi32>, %sorted: memref<?x?xi32>, %b: index, %n: index, %step: index) {
+// CHECK-LABEL: nsatile.program @keys
+nsatile.program @keys(%lists: memref<?x?xi32>, %sorted: memref<?xi32>, %row: tensor<128xindex>, %column: tensor<128xindex>, %in: tensor<128xi1>) {
+  // CHECK: %[[COUNTERS:.*]] = memref.alloca() : memref<256xi32>
+  %counters = memref.alloca() : memref<256xi32>
+  // CHECK: %[[KEY:.*]] = nsatile.gather %{{.*}}[%[[ROW:.*]], %[[COLUMN:.*]]] where %[[IN:.*]] : tensor<128xi1> : memref<?x?xi32>, tensor<128xindex>, tensor<128xindex> -> tensor<128xi32>
+  %key = nsatile.gather %lists[%row, %column] where %in : tensor<128xi1> : memref<?x?xi32>, tensor<128xindex>, tensor<128xindex> -> tensor<128xi32>
+  %index = arith.index_cast %key : tensor<128xi32> to tensor<128xindex>
+  // CHECK: nsatile.scatter add %[[KEY]], %[[COUNTERS]][%[[INDEX:.*]]] where %[[IN]] : tensor<128xi1> : tensor<128xi32>, memref<256xi32>, tensor<128xindex>
+  nsatile.scatter add %key, %counters[%index] where %in : tensor<128xi1> : tensor<128xi32>, memref<256xi32>, tensor<128xindex>
+  // CHECK: %[[BEFORE:.*]], %[[SUM:.*]] = nsatile.scan %[[KEY]] : tensor<128xi32>
+  %before, %sum = nsatile.scan %key : tensor<128xi32>
+  // CHECK: nsatile.enumerate %[[INDEX]] in %[[COUNTERS]] where %[[IN]] : tensor<128xi1> : memref<256xi32>, tensor<128xi32>
+  %n = nsatile.enumerate %index in %counters where %in : tensor<128xi1> : memref<256xi32>, tensor<128xi32>
+  // CHECK: nsatile.enumerate %[[INDEX]] in %[[COUNTERS]] : memref<256xi32>, tensor<128xi32>
+  %m = nsatile.enumerate %index in %counters : memref<256xi32>, tensor<128xi32>
+  // CHECK: nsatile.scatter set %[[BEFORE]], %{{.*}}[%[[INDEX]]] : tensor<128xi32>, memref<?xi32>, tensor<128xindex>
+  nsatile.scatter set %before, %sorted[%index] : tensor<128xi32>, memref<?xi32>, tensor<128xindex>
+  // CHECK: nsatile.scatter or
+  nsatile.scatter or %key, %sorted[%index] : tensor<128xi32>, memref<?xi32>, tensor<128xindex>
+  nsatile.return
+}
+
+// CHECK-LABEL: nsatile.program @listed
+nsatile.program @listed(%q: memref<?x?x64xbf16>, %o: memref<?x?x64xf32>, %sorted: memref<?x?xi32>, %b: index, %n: index) {
   %c0 = arith.constant 0 : index
-  // CHECK: nsatile.histogram %{{.*}}[%[[B:.*]], %[[C0:.*]], %[[C0]]] along 1 rows %[[C0]] count %[[N:.*]] below %[[N]] to %[[COUNTS:.*]][%[[B]], %[[C0]]] step %[[STEP:.*]] : memref<?x?x16xi32>, memref<?x?xi32>
-  nsatile.histogram %lists[%b, %c0, %c0] along 1 rows %c0 count %n below %n to %counts[%b, %c0] step %step : memref<?x?x16xi32>, memref<?x?xi32>
-  // CHECK: nsatile.prefix_sum %[[COUNTS]][%[[B]], %[[C0]]] count %[[N]] : memref<?x?xi32>
-  nsatile.prefix_sum %counts[%b, %c0] count %n : memref<?x?xi32>
-  // CHECK: nsatile.counting_sort %{{.*}}[%[[B]], %[[C0]], %[[C0]]] along 1 every 64 rows %[[C0]] count %[[N]] below %[[N]] from %[[COUNTS]][%[[B]], %[[C0]]] step %[[STEP]] to %[[SORTED:.*]][%[[B]], %[[C0]]] : memref<?x?x16xi32>, memref<?x?xi32>, memref<?x?xi32>
-  nsatile.counting_sort %lists[%b, %c0, %c0] along 1 every 64 rows %c0 count %n below %n from %counts[%b, %c0] step %step to %sorted[%b, %c0] : memref<?x?x16xi32>, memref<?x?xi32>, memref<?x?xi32>
-  // CHECK: %[[T:.*]] = nsatile.load %{{.*}} dims [1, 2] limits{{ ?}}[%[[N]], %[[N]]] through %[[SORTED]][%[[B]], %[[N]]] by 16 : memref<?x?xi32> : memref<?x?x64xbf16> -> tensor<64x64xbf16>
+  // CHECK: %[[T:.*]] = nsatile.load %{{.*}} dims [1, 2] limits{{ ?}}[%[[N:.*]], %[[N]]] through %[[SORTED:.*]][%[[B:.*]], %[[N]]] by 16 : memref<?x?xi32> : memref<?x?x64xbf16> -> tensor<64x64xbf16>
   %t = nsatile.load %q[%b, %c0, %c0] dims [1, 2] limits [%n, %n] through %sorted[%b, %n] by 16 : memref<?x?xi32> : memref<?x?x64xbf16> -> tensor<64x64xbf16>
   %w = arith.extf %t : tensor<64x64xbf16> to tensor<64x64xf32>
   // CHECK: nsatile.store %{{.*}}, %{{.*}} dims [1, 2] limits{{ ?}}[%[[N]], %[[N]]] through %[[SORTED]][%[[B]], %[[N]]] : memref<?x?xi32> : tensor<64x64xf32>, memref<?x?x64xf32>
