@@ -260,8 +260,8 @@ kernel g(q: [B, T, H, D], k: [B, T, H, D], p: i32[B, T, H, 4]) -> )",
   }
 }
 
-/// Whatever has no room, on any device and from any schedule: some tile is the
-/// smallest. Ops of one program may keep each other from a smaller tile.
+/// Some tile is the smallest, on any device and from any schedule. Ops of one
+/// program may keep each other from a smaller tile.
 TEST_F(Choose, SmallerTilesEnd) {
   constexpr int most = 100;
   for (const char *signature : {kAnyHeads, kSharedHead}) {
