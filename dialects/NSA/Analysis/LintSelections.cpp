@@ -3,6 +3,7 @@
 #include "NSA/Analysis/LintChecks.h"
 #include "NSA/Analysis/ScalarTrial.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 
 using namespace mlir;
 using namespace nsacc::nsa;
@@ -51,29 +52,72 @@ static bool countsLater(ImportanceOp importance) {
   });
 }
 
+/// Whether an importance includes a window that holds tokens on both sides of a
+/// query, and so decides about a block that isn't kept anyway.
+static bool countsRest(ImportanceOp importance, TopKOp topk, int64_t query) {
+  PooledDimAttr windows = getWindows(importance);
+  int64_t block = cast<SelectionType>(topk.getType()).getBlock(),
+          own = query / block, kept = topk.getLast();
+  MaskTrial mask(importance.getMask(), /*place=*/0),
+      chosen(topk.getMask(), /*place=*/0);
+  auto isDecided = [&](int64_t at) {
+    bool isKept = at <= own && at > own - kept;
+    return !isKept && chosen.isVisible(query, at) == true;
+  };
+  int64_t last = (query - windows.getFirstStart()) / windows.getStride() +
+                 windows.getMemory();
+  for (int64_t window = last; window >= windows.getMemory(); --window) {
+    int64_t end = windows.getEnd(window);
+    if (end <= query + 1)
+      return false;
+    int64_t first = windows.getStart(window) / block;
+    if (mask.isVisible(query, window) == true &&
+        llvm::any_of(llvm::seq_inclusive(first, (end - 1) / block), isDecided))
+      return true;
+  }
+  return false;
+}
+
 /// Warns of a causal attention's selection that depends on later tokens.
 static void checkGistFuture(AttendOp attend, TopKOp topk, Location place,
                             LintReport &report) {
   SmallVector<ImportanceOp> importances = findImportances(topk);
-  if (importances.empty() || !llvm::all_of(importances, countsLater))
+  if (importances.empty())
     return;
-  int64_t block = cast<SelectionType>(topk.getType()).getBlock();
-  constexpr int64_t query = 3 << 14, far = 1 << 14;
+  constexpr int64_t query = 3 << 14, odd = 100'003, far = 1 << 14;
   MaskTrial shown(attend.getMask(), /*place=*/0),
       chosen(topk.getMask(), /*place=*/0);
   bool isCausal = shown.isVisible(query, query) == true &&
                   shown.isVisible(query, query + 1) == false &&
                   shown.isVisible(query, query + far) == false;
-  if (!isCausal || chosen.isVisible(query, (query + far) / block) != true)
+  if (!isCausal)
+    return;
+  int64_t block = cast<SelectionType>(topk.getType()).getBlock();
+  std::string base = getWindows(importances.front()).getBase().str();
+  if (llvm::all_of(importances, countsLater)) {
+    if (chosen.isVisible(query, (query + far) / block) == true)
+      report
+          .warning(place, "the importance of this selection counts keys after "
+                          "a query, though the attention's mask hides them: "
+                          "later tokens choose the blocks")
+          .note("give the attend of the importance a mask, too: 'where end(j) "
+                "<= i'; if later keys are meant to choose, 'where start(j) < " +
+                base + "'");
+    return;
+  }
+  if (llvm::none_of(importances, [&](ImportanceOp importance) {
+        return countsRest(importance, topk, query) ||
+               countsRest(importance, topk, odd);
+      }))
     return;
   report
-      .warning(place,
-               "the importance of this selection counts keys after a query, "
-               "though the attention's mask hides them: later tokens choose "
-               "the blocks")
-      .note("give the attend of the importance a mask, too: 'where end(j) <= "
-            "i'; if later keys are meant to choose, 'where start(j) < " +
-            getWindows(importances.front()).getBase() + "'");
+      .warning(place, "the importance of this selection counts windows that "
+                      "hold tokens after a query, though the attention's mask "
+                      "hides them: later tokens choose the blocks")
+      .note("'where end(j) <= i' counts windows behind the query, and 'keep "
+            "last 1' its own block; if later tokens are meant to choose, add "
+            "'and start(j) < " +
+            base + "'");
 }
 
 /// Warns of a causal selection that shows later tokens of a query's block.
