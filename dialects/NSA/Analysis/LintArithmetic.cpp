@@ -215,16 +215,21 @@ static void checkWrapping(Operation *sum, LintReport &report) {
 // Indices in front of a table
 //===----------------------------------------------------------------------===//
 
+/// No tensor in memory has larger dimensions.
+static constexpr unsigned kMostSizeBits = 56;
+
+bool nsacc::nsa::isAlwaysInFront(Value index) {
+  return IntegerRanges(kMostSizeBits).get(index).smax().isNegative();
+}
+
 /// Warns of an index that is always before the first element.
 static void checkFirst(TableReadOp read, LintReport &report) {
-  // No tensor in memory has larger dimensions.
-  constexpr unsigned mostSizeBits = 56;
   auto type = cast<NamedTensorType>(read.getTable().getType());
   std::string table = describeTensor(read.getTable());
   for (auto [index, dim] : llvm::zip_equal(read.getIndices(), type.getDims())) {
-    llvm::APInt most = IntegerRanges(mostSizeBits).get(index).smax();
-    if (!most.isNegative())
+    if (!isAlwaysInFront(index))
       continue;
+    llvm::APInt most = IntegerRanges(kMostSizeBits).get(index).smax();
     std::string number = std::to_string(most.getSExtValue());
     std::string found =
         matchPattern(index, m_Constant())

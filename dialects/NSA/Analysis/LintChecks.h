@@ -36,9 +36,12 @@ struct SequenceDims {
 /// quotients or of rounded numbers, sums that wrap around, logarithms of
 /// nothing positive, indices in front of a table.
 void lintArithmetic(mlir::Operation *op, LintReport &report);
+/// Whether an index is negative for all sizes and positions.
+bool isAlwaysInFront(mlir::Value index);
 
 // LintMasks.cpp
-/// Warns of masks that hide everything, nothing, or all but later keys.
+/// Warns of masks that hide everything, nothing, or all but later keys, and of
+/// tables that are read in front of their first element at visible pairs.
 void lintMask(ScoringOpInterface op, LintReport &report);
 /// Warns of a mask of blocks that hides them all.
 void lintMask(TopKOp op, LintReport &report);

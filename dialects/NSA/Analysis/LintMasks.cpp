@@ -4,6 +4,7 @@
 #include "NSA/Analysis/MaskArguments.h"
 #include "NSA/Analysis/MaskProof.h"
 #include "NSA/Analysis/ScalarTrial.h"
+#include "NSA/IR/NSANames.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
@@ -194,12 +195,48 @@ static void checkFuture(Region &region, Attribute tokens, LintReport &report) {
             "'");
 }
 
+//===----------------------------------------------------------------------===//
+// Indices at visible pairs
+//===----------------------------------------------------------------------===//
+
+/// Whether a condition decides if a clause uses a value.
+static bool isChosen(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) {
+    return isa<arith::SelectOp>(user) ||
+           (user->getNumResults() == 1 && isChosen(user->getResult(0)));
+  });
+}
+
+/// Warns of an index that is in front of a table at each visible pair, though
+/// not at all pairs.
+static void checkIndices(Region &clause, MaskProof &proof, LintReport &report) {
+  if (clause.empty())
+    return;
+  for (auto read : clause.getOps<TableReadOp>())
+    for (Value index : read.getIndices()) {
+      if (isAlwaysInFront(index) || !proof.isNegative(index, clause) ||
+          isChosen(read))
+        continue;
+      report
+          .warning(index.getLoc(),
+                   "this index of " + describeTensor(read.getTable()) +
+                       " is negative, in front of its first element, for each "
+                       "visible pair")
+          .note("indices count from 0, and not from the end; the distance of "
+                "a key that 'j <= i' shows is 'i - j'");
+    }
+}
+
 void nsacc::nsa::lintMask(ScoringOpInterface op, LintReport &report) {
   Region &mask = op.getMask();
-  if (mask.empty())
-    return;
   SequenceDims query(op.getQuery()), key(op.getKey());
   MaskProof proof(mask, query.tokens, query.heads, key.tokens);
+  if (mask.empty() || !proof.isAlways(/*visible=*/false)) {
+    checkIndices(op.getScore(), proof, report);
+    checkIndices(op.getWeight(), proof, report);
+  }
+  if (mask.empty())
+    return;
   checkVisible(mask, "key", proof, report);
   checkHidden(mask, key.tokens, proof, report);
   checkFuture(mask, key.tokens, report);

@@ -24,12 +24,13 @@ static constexpr int64_t kLargest = int64_t(1) << 32;
 MaskProof::MaskProof(Region &mask, Attribute queries, Attribute heads,
                      Attribute keys)
     : mask(mask) {
-  if (mask.empty())
-    return;
-  for (BlockArgument argument : mask.getArguments())
-    sums[argument] = addVariable();
+  for (MaskArgument index : {kBatchRow, kHead, kQueryRow, kPosition, kKey}) {
+    places.push_back(addVariable());
+    if (!mask.empty())
+      sums[mask.getArgument(index)] = places[index];
+  }
   auto argument = [&](MaskArgument index) -> const Sum & {
-    return sums.find(mask.getArgument(index))->second;
+    return places[index];
   };
   for (MaskArgument index : {kBatchRow, kHead, kQueryRow, kKey})
     addFact(argument(index), {0}, 0);
@@ -234,4 +235,21 @@ bool MaskProof::isAlways(bool visible) {
   Union others = visit(mask.front().getTerminator()->getOperand(0), !visible);
   return llvm::all_of(others,
                       [&](const Conjunction &each) { return isEmpty(each); });
+}
+
+bool MaskProof::isNegative(Value index, Region &clause) {
+  if (llvm::hasNItemsOrMore(clause.front(), kMostOps + 1) ||
+      (!mask.empty() && llvm::hasNItemsOrMore(mask.front(), kMostOps + 1)))
+    return false;
+  for (auto [argument, place] :
+       llvm::zip_equal(clause.getArguments().take_back(places.size()), places))
+    sums[argument] = place;
+  Union visible = {Conjunction()};
+  if (!mask.empty())
+    visible = visit(mask.front().getTerminator()->getOperand(0), true);
+  Sum sum = getSum(index);
+  return llvm::all_of(visible, [&](Conjunction each) {
+    each.push_back(sum);
+    return isEmpty(each);
+  });
 }

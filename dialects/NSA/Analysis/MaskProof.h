@@ -25,6 +25,11 @@ public:
   /// Whether each possible pair is `visible`; false if that isn't proven.
   bool isAlways(bool visible);
 
+  /// Whether an index in a clause over the same pairs is negative for each
+  /// visible one; false if that isn't proven. The clause's last arguments are
+  /// the mask's.
+  bool isNegative(mlir::Value index, mlir::Region &clause);
+
 private:
   /// A sum of variables with factors; the first number is the constant.
   using Sum = llvm::SmallVector<int64_t, 8>;
@@ -50,6 +55,8 @@ private:
 
   mlir::Region &mask;
   unsigned variables = 0;
+  /// The arguments of a mask.
+  llvm::SmallVector<Sum, 5> places;
   llvm::StringMap<Sum> sizes;
   llvm::DenseMap<mlir::Value, Sum> sums;
   /// Inequalities that hold for all pairs.
