@@ -124,17 +124,50 @@ static SmallVector<Attribute> getDeclaredDims(Value tensor) {
                              [&](int64_t dim) { return dims[dim]; });
 }
 
-/// Warns if a real table's element is compared for equality.
+/// Warns of a constant that no element of a table can equal.
+static void checkConstant(arith::CmpFOp op, TableReadOp read,
+                          const APFloat &constant, StringRef element,
+                          LintReport &report) {
+  auto type = cast<NamedTensorType>(read.getTable().getType());
+  APFloat nearest = constant;
+  bool losesInfo = false;
+  nearest.convert(cast<FloatType>(type.getElementType()).getFloatSemantics(),
+                  APFloat::rmNearestTiesToEven, &losesInfo);
+  if (!losesInfo)
+    return;
+  auto print = [](const APFloat &number) {
+    SmallString<16> digits;
+    number.toString(digits, /*FormatPrecision=*/6);
+    return std::string(digits);
+  };
+  bool isEqual = op.getPredicate() == arith::CmpFPredicate::OEQ;
+  report
+      .warning(op.getLoc(),
+               describeTensor(read.getTable()) + " has elements of " + element +
+                   ", of which none is " + print(constant) + ": this is " +
+                   (isEqual ? "false" : "true") + " everywhere")
+      .note("the nearest number of " + element + " is " + print(nearest) +
+            "; compare with a distance, as in 'abs(x - " + print(constant) +
+            ") < 0.01'");
+}
+
+/// Warns if a real table's element is compared for equality with something
+/// computed, or with a number that its type doesn't have: flags are fine.
 static void checkEquality(arith::CmpFOp op, LintReport &report) {
   for (auto [side, other] : {std::pair(op.getLhs(), op.getRhs()),
                              std::pair(op.getRhs(), op.getLhs())}) {
     auto read = side.getDefiningOp<TableReadOp>();
-    if (!read || matchPattern(other, m_Constant()))
+    if (!read)
       continue;
     Value table = read.getTable();
     auto type = cast<NamedTensorType>(table.getType());
     auto real = cast<FloatType>(type.getElementType());
     std::string element = real.isBF16() ? "bf16" : real.isF16() ? "f16" : "f32";
+    FloatAttr constant;
+    if (matchPattern(other, m_Constant(&constant))) {
+      checkConstant(op, read, constant.getValue(), element, report);
+      return;
+    }
     int64_t most = int64_t(1) << real.getFPMantissaWidth();
     std::string name = describeTensor(table);
     report
