@@ -143,19 +143,14 @@ static bool isInverseRoot(std::optional<double> number, int64_t size) {
   return number && std::abs(*number * std::sqrt(double(size)) - 1) < 1e-3;
 }
 
-/// Warns of a score that is divided by the root of its features twice.
-static void checkScaledTwice(Region &clause, Attribute features,
-                             LintReport &report) {
-  if (clause.empty())
-    return;
-  // Tries two sizes of the features if they have a name.
+/// Sizes to try for the features: two if they have a name, none if a root of
+/// their number is no scale, or if the clause names another dimension.
+static SmallVector<int64_t, 2> getTriedSizes(Region &clause,
+                                             Attribute features) {
   auto named = dyn_cast<NamedDimAttr>(features);
   auto fixed = dyn_cast<IntegerAttr>(features);
   if (fixed && fixed.getInt() <= 1)
-    return;
-  SmallVector<int64_t, 2> sizes = fixed
-                                      ? SmallVector<int64_t, 2>{fixed.getInt()}
-                                      : SmallVector<int64_t, 2>{64, 256};
+    return {};
   bool namesOther = clause
                         .walk([&](DimOp dim) {
                           return named && dim.getDim() == named.getName()
@@ -164,6 +159,31 @@ static void checkScaledTwice(Region &clause, Attribute features,
                         })
                         .wasInterrupted();
   if (namesOther)
+    return {};
+  return fixed ? SmallVector<int64_t, 2>{fixed.getInt()}
+               : SmallVector<int64_t, 2>{64, 256};
+}
+
+/// Whether `s` is q · k times size^-0.5, written out or not.
+static bool hasUsualScale(ScoringOpInterface op, Attribute features) {
+  Region &scale = op.getScale();
+  if (scale.empty())
+    return true;
+  ScalarTrial trial(scale);
+  SmallVector<int64_t, 2> sizes = getTriedSizes(scale, features);
+  return !sizes.empty() && llvm::all_of(sizes, [&](int64_t size) {
+    auto value = dyn_cast_or_null<FloatAttr>(trial.evaluate(size));
+    return value && isInverseRoot(value.getValueAsDouble(), size);
+  });
+}
+
+/// Warns of a score that is divided by the root of its features twice.
+static void checkScaledTwice(Region &clause, Attribute features,
+                             LintReport &report) {
+  if (clause.empty())
+    return;
+  SmallVector<int64_t, 2> sizes = getTriedSizes(clause, features);
+  if (sizes.empty())
     return;
   ScalarTrial trial(clause);
   Value score = clause.getArgument(0);
@@ -297,8 +317,8 @@ static void checkExponential(AttendOp attend, LintReport &report) {
 }
 
 void nsacc::nsa::lintScores(ScoringOpInterface op, LintReport &report) {
-  if (op.getScale().empty()) {
-    Attribute features = SequenceDims(op.getQuery()).features;
+  Attribute features = SequenceDims(op.getQuery()).features;
+  if (hasUsualScale(op, features)) {
     checkScaledTwice(op.getScore(), features, report);
     checkScaledTwice(op.getWeight(), features, report);
   }
