@@ -49,6 +49,8 @@ void lintMask(TopKOp op, LintReport &report);
 void lintBranches(MergeOp op, LintReport &report);
 
 // LintScores.cpp
+/// Whether a clause is 0 at all positions, for each `s`.
+bool isAlwaysZero(mlir::Region &clause);
 /// Warns of a constant scale that isn't positive, or of one that grows with a
 /// dimension's size.
 void lintScale(ScoringOpInterface op, LintReport &report);
@@ -61,7 +63,8 @@ void lintScores(ScoringOpInterface op, LintReport &report);
 /// Warns of a softmax's score that doesn't grow with s, or one that is 0 for
 /// keys that should probably be hidden.
 void lintDependence(ScoringOpInterface op, LintReport &report);
-/// Warns of a divisor that is 0 for a query that sees keys.
+/// Warns of a divisor that is 0 for a query that sees keys, or for one whose
+/// keys may all weigh 0.
 void lintDivisor(AttendOp op, LintReport &report);
 
 // LintSelections.cpp

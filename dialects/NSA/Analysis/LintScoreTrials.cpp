@@ -146,43 +146,46 @@ void nsacc::nsa::lintDependence(ScoringOpInterface op, LintReport &report) {
     checkFalling(op, report);
 }
 
-void nsacc::nsa::lintDivisor(AttendOp op, LintReport &report) {
+/// Whether a divisor is 0 or NaN for a sum of weights, whatever tables hold.
+static bool isNoDivisor(ScalarTrial &trial, double sum, int64_t visible,
+                        int64_t query, int64_t size) {
+  Builder builder(trial.getContext());
+  auto at = [&](int64_t value) { return builder.getIndexAttr(value); };
+  return llvm::all_of(kTriedElements, [&](double element) {
+    trial.setTables(element);
+    // Arguments: the sum, visible keys, batch row, head, the query's row and
+    // position.
+    auto value = dyn_cast_or_null<FloatAttr>(
+        trial.evaluate({builder.getF32FloatAttr(sum), at(visible), at(0), at(0),
+                        at(query), at(query)},
+                       size));
+    return value && (value.getValueAsDouble() == 0 ||
+                     std::isnan(value.getValueAsDouble()));
+  });
+}
+
+static constexpr int64_t kDividedQueries[] = {0, 1, 2, 5}, kDividedKeys = 23;
+static constexpr double kDividedSums[] = {0.75, 3};
+
+/// Warns of a divisor that is 0 whatever the weights are; tells whether it did.
+static bool checkDivisor(AttendOp op, LintReport &report) {
   // With windows and selected blocks, the number of keys that a query sees
   // isn't known.
-  if (op.getNormalize().empty() || op.getSelection() ||
-      !isa<NamedDimAttr>(SequenceDims(op.getKey()).tokens))
-    return;
-  constexpr int64_t size = 23;
+  if (op.getSelection() || !isa<NamedDimAttr>(SequenceDims(op.getKey()).tokens))
+    return false;
   MaskTrial mask(op.getMask(), /*place=*/0);
   ScalarTrial trial(op.getNormalize());
-  Builder builder(op.getContext());
-  // There already is a warning for a constant.
-  if (trial.evaluate())
-    return;
-  auto at = [&](int64_t value) { return builder.getIndexAttr(value); };
-  for (int64_t query : {0, 1, 2, 5}) {
+  for (int64_t query : kDividedQueries) {
     int64_t visible = 0;
     bool isKnown = true;
-    for (int64_t key = 0; key < size; ++key) {
+    for (int64_t key = 0; key < kDividedKeys; ++key) {
       std::optional<bool> one = mask.isVisible(query, key);
       isKnown &= one.has_value();
       visible += one == true;
     }
-    auto isWrong = [&](double sum, double element) {
-      trial.setTables(element);
-      // Arguments: the sum, visible keys, batch row, head, the query's row and
-      // position.
-      auto value = dyn_cast_or_null<FloatAttr>(
-          trial.evaluate({builder.getF32FloatAttr(sum), at(visible), at(0),
-                          at(0), at(query), at(query)},
-                         size));
-      return value && (value.getValueAsDouble() == 0 ||
-                       std::isnan(value.getValueAsDouble()));
-    };
-    constexpr double sums[] = {0.75, 3};
     if (!isKnown || visible == 0 ||
-        !llvm::all_of(kTriedElements, [&](double element) {
-          return isWrong(sums[0], element) && isWrong(sums[1], element);
+        !llvm::all_of(kDividedSums, [&](double sum) {
+          return isNoDivisor(trial, sum, visible, query, kDividedKeys);
         }))
       continue;
     report
@@ -191,6 +194,63 @@ void nsacc::nsa::lintDivisor(AttendOp op, LintReport &report) {
                      " is divided by 0, or by NaN, though it sees " +
                      Twine(visible) + (visible == 1 ? " key" : " keys"))
         .note("keep the divisor above 0, as in 'normalize max(x, 1)'");
+    return true;
+  }
+  return false;
+}
+
+/// Whether a query may see keys, and all of those weigh 0 at the score `s`,
+/// whatever tables hold.
+static bool isWeightless(AttendOp op, MaskTrial &mask, double s,
+                         int64_t query) {
+  ScalarTrial weight(op.getWeight());
+  bool seesAny = false;
+  for (int64_t key = 0; key < kDividedKeys; ++key) {
+    if (mask.isVisible(query, key) == false)
+      continue;
+    seesAny = true;
+    for (double element : kTriedElements) {
+      weight.setTables(element);
+      if (evaluateAt(weight, op.getContext(), s, query, key) != 0.0)
+        return false;
+    }
+  }
+  return seesAny;
+}
+
+/// Warns of a divisor that is 0 for a query whose keys all weigh 0.
+static void checkWeightless(AttendOp op, LintReport &report) {
+  // Exponentials of scores that a model has aren't rounded to 0.
+  constexpr double scores[] = {-1, 1, -4, 4};
+  constexpr int64_t counts[] = {1, 7};
+  MaskTrial mask(op.getMask(), /*place=*/0);
+  ScalarTrial trial(op.getNormalize());
+  for (int64_t query : kDividedQueries) {
+    auto isWrong = [&](double sum) {
+      return llvm::all_of(counts, [&](int64_t visible) {
+        return isNoDivisor(trial, sum, visible, query, kDividedKeys);
+      });
+    };
+    if (!isWrong(0) || llvm::any_of(kDividedSums, isWrong))
+      continue;
+    const double *found = llvm::find_if(
+        scores, [&](double s) { return isWeightless(op, mask, s, query); });
+    if (found == std::end(scores))
+      continue;
+    report
+        .warning(getPlace(op.getNormalize()),
+                 "the output is NaN for a query whose keys all have a weight "
+                 "of 0, as at s = " +
+                     Twine(int64_t(*found)) + ": 0 is divided by 0")
+        .note("keep the divisor above 0, as in 'normalize sum + 1e-6'");
     return;
   }
+}
+
+void nsacc::nsa::lintDivisor(AttendOp op, LintReport &report) {
+  // There already are warnings for a divisor or weights that are always 0.
+  if (op.getNormalize().empty() || ScalarTrial(op.getNormalize()).evaluate() ||
+      isAlwaysZero(op.getWeight()) || checkDivisor(op, report))
+    return;
+  checkWeightless(op, report);
 }

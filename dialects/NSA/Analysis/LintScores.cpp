@@ -32,7 +32,9 @@ static bool isAlways(Region &clause, llvm::function_ref<bool(double)> isMeant) {
   return true;
 }
 
-static bool isZero(double value) { return value == 0; }
+bool nsacc::nsa::isAlwaysZero(Region &clause) {
+  return isAlways(clause, [](double value) { return value == 0; });
+}
 
 void nsacc::nsa::lintScale(ScoringOpInterface op, LintReport &report) {
   if (op.getScale().empty())
@@ -101,7 +103,7 @@ static void checkWeightRange(AttendOp attend, LintReport &report) {
 
 /// Warns of constants in clauses that only an attention has.
 static void checkOwnConstants(AttendOp attend, LintReport &report) {
-  if (isAlways(attend.getNormalize(), isZero))
+  if (isAlwaysZero(attend.getNormalize()))
     report
         .warning(getPlace(attend.getNormalize()), "the output is divided by 0")
         .note("'normalize sum' makes the weights add up to 1");
@@ -120,7 +122,7 @@ void nsacc::nsa::lintConstants(ScoringOpInterface op, LintReport &report) {
                [](double value) { return std::isinf(value) && value < 0; }))
     report.warning(getPlace(op.getScore()), "a score of -inf hides every key")
         .note("hide some with 'where', or with select(…, s, -inf)");
-  if (isAlways(op.getWeight(), isZero))
+  if (isAlwaysZero(op.getWeight()))
     report
         .warning(getPlace(op.getWeight()),
                  !attend || attend.getNormalize().empty()

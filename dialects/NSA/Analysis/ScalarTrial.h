@@ -23,6 +23,7 @@ public:
                            std::optional<int64_t> size = std::nullopt);
   /// Evaluates with arguments that may be anything.
   mlir::Attribute evaluate(std::optional<int64_t> size = std::nullopt);
+  mlir::MLIRContext *getContext() const { return region.getContext(); }
   /// Sets the value of all tables' elements. It is truncated for integers; a
   /// condition may still be either.
   void setTables(double element) { table = element; }
