@@ -8,7 +8,15 @@ def NSALint : Pass<"nsa-lint"> {
   let description = [{
     Changes nothing. Reads masks, scores, weights, selections and other scalar
     code, proves what holds for all positions, and tries formulas at some. The
-    front end shows the same warnings when it compiles a program.
+    front end shows the same warnings when it compiles a program, and others
+    that need its text: of names that nothing uses or that count something else
+    than a table's dimension, of types and layouts of inputs, of sums and
+    comparisons of `i`, `t` and `j`, of `log(0)` and of a capped constant.
+
+    IR says less than the text, so the pass may warn where the front end doesn't.
+    `--emit nsa` leaves out `normalize 1`, which says that a sum of exponentials
+    is meant. A constant that switches off a part of a mask is in the locations
+    alone, which `--mlir-print-debuginfo` prints.
 
     ```
     warning: this mask hides every key from every query

@@ -82,3 +82,25 @@ nsa.kernel @score(%q: !q, %k: !k) -> (!o) {
     } : (!q, !k, !k) -> (!o, !l)
   nsa.return %o : !o
 }
+
+// -----
+
+!q = !nsa.tensor<[B, T, HQ, D], bf16>
+!k = !nsa.tensor<[B, S, H, D], bf16>
+!o = !nsa.tensor<[B, T, HQ, D], f32>
+!l = !nsa.tensor<[B, T, HQ], f32>
+
+// A divisor of 1 says that the sum of exponentials is meant, until
+// canonicalization drops it.
+nsa.kernel @meant(%q: !q, %k: !k) -> (!o) {
+  %o = nsa.attend(%q, %k, %k)
+    weight (%s, %b, %h, %t, %i, %j) {
+      %e = math.exp %s : f32
+      nsa.yield %e : f32
+    }
+    normalize (%sum, %visible, %b, %h, %t, %i) {
+      %one = arith.constant 1.0 : f32
+      nsa.yield %one : f32
+    } : (!q, !k, !k) -> !o
+  nsa.return %o : !o
+}
