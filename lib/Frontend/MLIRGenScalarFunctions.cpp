@@ -160,7 +160,7 @@ std::optional<Scalar> ScalarGen::generateCall(const ast::CallExpr *expr) {
   }
   if (constants.size() == arguments.size()) {
     if ((name == "log" || name == "log2") && constants.front().asReal() == 0)
-      problems.warning(expr->range, "the logarithm of 0 is -inf")
+      problems.warning(expr->range, kLogarithmOfZero)
           .note("write '-inf' if that is meant; keys are hidden with 'where'");
     return reportFolded(foldFunction(name, constants), expr->range,
                         describeDomain(name));

@@ -51,6 +51,13 @@ Problem &Problems::warning(Range range, const Twine &message) {
                                 : add(Problem::Warning, range, std::move(text));
 }
 
+bool Problems::hasWarning(Range range, StringRef message) const {
+  return llvm::any_of(problems, [&](const Problem &known) {
+    return known.severity == Problem::Warning && known.message == message &&
+           range.begin <= known.range.begin && known.range.end <= range.end;
+  });
+}
+
 void Problems::emit(const Source &source, mlir::MLIRContext &context) const {
   SmallVector<const Problem *> sorted;
   for (const Problem &problem : problems)

@@ -56,6 +56,9 @@ public:
   /// the user's.
   Problem &warning(Range range, const llvm::Twine &message);
 
+  /// Whether code within `range` has a warning of these words.
+  bool hasWarning(Range range, llvm::StringRef message) const;
+
   bool hasErrors() const { return getNumErrors() > 0; }
   size_t getNumErrors() const { return counts[Problem::Error]; }
   /// The error that was found first; null without errors.

@@ -13,6 +13,10 @@
 
 namespace nsacc::frontend {
 
+/// A warning, which makes those about the clause around it needless.
+inline constexpr llvm::StringLiteral kLogarithmOfZero =
+    "the logarithm of 0 is -inf";
+
 /// The value of a scalar expression: a known constant, or a value of the IR.
 struct Scalar {
   Scalar(Constant constant) : type(constant.type), constant(constant) {}

@@ -14,8 +14,11 @@ using namespace nsacc::frontend;
 
 void KernelGen::lint() {
   for (const nsa::Finding &finding : nsa::lint(op)) {
-    Problem &warning =
-        problems.warning(getRange(source, finding.place), finding.message);
+    Range range = getRange(source, finding.place);
+    // Its code is a constant, -inf.
+    if (finding.isOutcome && problems.hasWarning(range, kLogarithmOfZero))
+      continue;
+    Problem &warning = problems.warning(range, finding.message);
     for (const nsa::Finding::Note &note : finding.notes)
       warning.note(getRange(source, note.place), note.message);
   }

@@ -2,6 +2,7 @@
 
 #include "NSA/Analysis/Lint.h"
 #include "NSA/Analysis/LintChecks.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/STLExtras.h"
@@ -17,6 +18,20 @@ Finding &LintReport::warning(Location place, const Twine &message) {
   if (isKnown)
     return repeated.emplace(Finding{place, std::move(text)});
   return findings.emplace_back(Finding{place, std::move(text)});
+}
+
+Finding &LintReport::outcome(Region &clause, const Twine &message) {
+  bool hasCause = llvm::any_of(clause.getOps(), [&](Operation &op) {
+    return isa<math::SqrtOp, math::LogOp, math::Log2Op>(op) &&
+           llvm::any_of(findings, [&](const Finding &known) {
+             return known.place == op.getLoc();
+           });
+  });
+  if (hasCause)
+    return repeated.emplace(Finding{getPlace(clause), message.str()});
+  Finding &finding = warning(getPlace(clause), message);
+  finding.isOutcome = true;
+  return finding;
 }
 
 SequenceDims::SequenceDims(Value tensor) {

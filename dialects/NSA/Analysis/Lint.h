@@ -25,6 +25,9 @@ struct Finding {
   mlir::Location place;
   std::string message;
   llvm::SmallVector<Note, 1> notes = {};
+  /// Whether it says that a clause is infinite or NaN: a part that makes it so
+  /// and has a warning is enough.
+  bool isOutcome = false;
 };
 
 /// Warnings in the order in which they were found.

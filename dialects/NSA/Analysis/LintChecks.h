@@ -12,11 +12,14 @@ namespace nsacc::nsa {
 class LintReport {
 public:
   Finding &warning(mlir::Location place, const llvm::Twine &message);
+  /// Warns of a clause that is infinite or NaN, unless a logarithm or root in
+  /// it has a warning.
+  Finding &outcome(mlir::Region &clause, const llvm::Twine &message);
   Findings take() { return std::move(findings); }
 
 private:
   Findings findings;
-  /// Takes notes of repeated warnings, and is dropped.
+  /// Takes notes of repeated warnings and of outcomes, and is dropped.
   std::optional<Finding> repeated;
 };
 

@@ -189,7 +189,7 @@ static bool checkDivisor(AttendOp op, LintReport &report) {
         }))
       continue;
     report
-        .warning(getPlace(op.getNormalize()),
+        .outcome(op.getNormalize(),
                  "the output of query " + Twine(query) +
                      " is divided by 0, or by NaN, though it sees " +
                      Twine(visible) + (visible == 1 ? " key" : " keys"))

@@ -120,7 +120,7 @@ void nsacc::nsa::lintConstants(ScoringOpInterface op, LintReport &report) {
   auto attend = dyn_cast<AttendOp>(*op);
   if (isAlways(op.getScore(),
                [](double value) { return std::isinf(value) && value < 0; }))
-    report.warning(getPlace(op.getScore()), "a score of -inf hides every key")
+    report.outcome(op.getScore(), "a score of -inf hides every key")
         .note("hide some with 'where', or with select(…, s, -inf)");
   if (isAlwaysZero(op.getWeight()))
     report
@@ -258,12 +258,12 @@ static bool checkFinite(ScoringOpInterface op, Region &clause, StringRef what,
       std::string sign = isFinite(positive)
                              ? " where s is negative, as at s = -1"
                              : " where s is positive, as at s = 1";
-      Finding &warning = report.warning(
-          getPlace(clause),
-          "this " + what + " is " + (std::isnan(wrong) ? "NaN" : "infinite") +
-              (isOfSign ? sign + "," : "") + " for key " + Twine(key) +
-              " of query " + Twine(query) + ", and the output is NaN" +
-              (isOfSign ? " there" : ""));
+      Finding &warning = report.outcome(
+          clause, "this " + what + " is " +
+                      (std::isnan(wrong) ? "NaN" : "infinite") +
+                      (isOfSign ? sign + "," : "") + " for key " + Twine(key) +
+                      " of query " + Twine(query) + ", and the output is NaN" +
+                      (isOfSign ? " there" : ""));
       if (isOfSign)
         warning.note("scores have both signs: take abs(s), or another " + what +
                      " with select(s > 0, x, y)");

@@ -104,3 +104,24 @@ nsa.kernel @meant(%q: !q, %k: !k) -> (!o) {
     } : (!q, !k, !k) -> !o
   nsa.return %o : !o
 }
+
+// -----
+
+!q = !nsa.tensor<[B, T, HQ, D], bf16>
+!k = !nsa.tensor<[B, S, H, D], bf16>
+!o = !nsa.tensor<[B, T, HQ, D], f32>
+!l = !nsa.tensor<[B, T, HQ], f32>
+
+// A logarithm that makes a score infinite has the only warning.
+nsa.kernel @once(%q: !q, %k: !k) -> (!o) {
+  %o, %lse = nsa.attend(%q, %k, %k)
+    score (%s, %b, %h, %t, %i, %j) {
+      %zero = arith.constant 0.0 : f32
+      // expected-warning @below {{this logarithm is -inf or NaN everywhere: its argument is never above 0}}
+      // expected-note @below {{take log of something that is positive}}
+      %log = math.log %zero : f32
+      %score = arith.addf %s, %log : f32
+      nsa.yield %score : f32
+    } : (!q, !k, !k) -> (!o, !l)
+  nsa.return %o : !o
+}
