@@ -9,32 +9,62 @@
 
 using namespace nsacc;
 
-std::string TileCompiler::adviseBuffers(schedule::Field field, int64_t usual,
-                                        llvm::ArrayRef<std::string> ops,
-                                        const schedule::Settings &settings,
-                                        const Signature &signature,
-                                        const Specialization &code) const {
-  int64_t given = 0, fits = 0;
-  for (const std::string &op : ops)
-    if (const schedule::Setting *found = settings.find(op, field))
-      given = std::max(given, found->value);
-  if (given <= usual)
-    return "";
+/// Fields of buffers, with the most that the compiler chooses beside tiles that
+/// aren't smaller.
+static constexpr std::pair<schedule::Field, int64_t> kBuffers[] = {
+    {schedule::Field::Stages, 2}, {schedule::Field::QueryStages, 1}};
+
+int64_t TileCompiler::findBuffers(schedule::Field field, int64_t given,
+                                  llvm::ArrayRef<std::string> ops,
+                                  schedule::Settings &tiles,
+                                  const Signature &signature,
+                                  const Specialization &code) const {
+  int64_t fits = 0;
+  auto set = [&](schedule::Settings &settings, int64_t count) {
+    for (const std::string &op : ops)
+      settings.set(op, field, count);
+  };
   for (int64_t beyond = given; beyond - fits > 1;) {
     int64_t middle = (fits + beyond) / 2;
-    schedule::Settings fewer = settings;
-    for (const std::string &op : ops)
-      fewer.set(op, field, middle);
+    schedule::Settings fewer = tiles;
+    set(fewer, middle);
     NoRoom noRoom;
     llvm::Error again = findRoom(fewer, signature, code, noRoom);
     (again ? beyond : fits) = middle;
     llvm::consumeError(std::move(again));
   }
-  std::string name = schedule::getFullName(field);
-  return fits == 0 ? ""
-                   : "'" + name + "=" + std::to_string(given) +
-                         "' is more than shared memory holds; '" + name + "=" +
-                         std::to_string(fits) + "' fits";
+  if (fits > 0)
+    set(tiles, fits);
+  return fits;
+}
+
+std::string TileCompiler::adviseBuffers(llvm::ArrayRef<std::string> ops,
+                                        const schedule::Settings &settings,
+                                        const schedule::Settings &tiles,
+                                        Tiles which, const Signature &signature,
+                                        const Specialization &code) const {
+  for (auto [field, usual] : kBuffers) {
+    int64_t given = 0;
+    for (const std::string &op : ops)
+      if (const schedule::Setting *found = settings.find(op, field))
+        given = std::max(given, found->value);
+    if (given <= usual)
+      continue;
+    schedule::Settings fitting = tiles;
+    int64_t fits = findBuffers(field, given, ops, fitting, signature, code);
+    // Smaller tiles have room for the usual buffers at least.
+    if (fits < (which == Tiles::Chosen ? usual : 1))
+      continue;
+    std::string name = schedule::getFullName(field) + "=";
+    return "'" + name + std::to_string(given) +
+           "' is more than shared memory holds" +
+           (which == Tiles::Chosen ? "; '" : ", even of the smallest tiles; ") +
+           (which == Tiles::GivenSmaller ? "the schedule '" + fitting.toString()
+                                         : (which == Tiles::Chosen ? "" : "'") +
+                                               name + std::to_string(fits)) +
+           "' fits";
+  }
+  return "";
 }
 
 /// Adds to the error how many tokens may share a selection, if fewer than the

@@ -317,6 +317,32 @@ TileCompiler::findTooLarge(nsa::KernelOp kernel, schedule::Settings smallest,
   return isTooLarge ? std::optional(std::move(smallest)) : std::nullopt;
 }
 
+std::string TileCompiler::adviseFewerBuffers(nsa::KernelOp kernel,
+                                             llvm::ArrayRef<std::string> ops,
+                                             const schedule::Settings &settings,
+                                             const Signature &signature,
+                                             const Specialization &code) const {
+  schedule::Settings tiles = settings;
+  auto shrink = [&](bool keepsGiven) {
+    while (auto smaller =
+               schedule::makeSmaller(kernel, getGoal(code), tiles, ops)) {
+      if (keepsGiven && isGivenSmaller(settings, *smaller))
+        return;
+      tiles = std::move(*smaller);
+    }
+  };
+  shrink(/*keepsGiven=*/true);
+  std::string advice =
+      adviseBuffers(ops, settings, tiles, Tiles::Smallest, signature, code);
+  if (!advice.empty())
+    return advice;
+  shrink(/*keepsGiven=*/false);
+  return isGivenSmaller(settings, tiles)
+             ? adviseBuffers(ops, settings, tiles, Tiles::GivenSmaller,
+                             signature, code)
+             : "";
+}
+
 /// The first error of a CompileError with its first note, as one sentence.
 static std::string describe(llvm::Error error) {
   std::string text;
@@ -341,12 +367,10 @@ llvm::Error TileCompiler::makeSmaller(llvm::Error error,
                                       const Signature &signature,
                                       const Specialization &code, Finish finish,
                                       schedule::Settings &fitting) const {
-  for (auto [field, usual] : {std::pair(schedule::Field::Stages, 2),
-                              std::pair(schedule::Field::QueryStages, 1)})
-    if (std::string advice =
-            adviseBuffers(field, usual, ops, settings, signature, code);
-        !advice.empty())
-      return addNote(std::move(error), advice);
+  if (std::string advice = adviseBuffers(ops, settings, settings, Tiles::Chosen,
+                                         signature, code);
+      !advice.empty())
+    return addNote(std::move(error), advice);
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   auto module = readSized(context, signature, code);
   if (!module)
@@ -378,6 +402,10 @@ llvm::Error TileCompiler::makeSmaller(llvm::Error error,
     fitting = std::move(smallest);
     return llvm::Error::success();
   }
+  if (std::string advice =
+          adviseFewerBuffers(kernel, ops, settings, signature, code);
+      !advice.empty())
+    return addNote(std::move(error), advice);
   error = adviseSharing(std::move(error), smallest, signature, code);
   std::string where = code.device ? " '" + code.device->name + "'" : "";
   std::string tried = "no smaller tiles fit" + where + ": tried down to '" +

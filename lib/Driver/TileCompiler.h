@@ -255,13 +255,29 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> readSized(mlir::MLIRContext &context,
                                               const Signature &signature,
                                               const Specialization &code) const;
-  /// Says how many buffers have room if more than `usual` are given; empty if
-  /// buffers aren't the reason.
-  std::string adviseBuffers(schedule::Field field, int64_t usual,
-                            llvm::ArrayRef<std::string> ops,
+  /// Tiles beside which given buffers are told to have no room: the chosen
+  /// ones, the smallest ones, or ones that are smaller than given.
+  enum class Tiles { Chosen, Smallest, GivenSmaller };
+  /// The most buffers below `given` that have room beside the tiles, which it
+  /// adds to their settings; 0 if none have.
+  int64_t findBuffers(schedule::Field field, int64_t given,
+                      llvm::ArrayRef<std::string> ops,
+                      schedule::Settings &tiles, const Signature &signature,
+                      const Specialization &code) const;
+  /// Says how many buffers have room beside the tiles if more than usual are
+  /// given; empty if buffers aren't the reason.
+  std::string adviseBuffers(llvm::ArrayRef<std::string> ops,
                             const schedule::Settings &settings,
+                            const schedule::Settings &tiles, Tiles which,
                             const Signature &signature,
                             const Specialization &code) const;
+  /// The same beside the smallest tiles, of sizes that aren't given where any
+  /// of these have room.
+  std::string adviseFewerBuffers(nsa::KernelOp kernel,
+                                 llvm::ArrayRef<std::string> ops,
+                                 const schedule::Settings &settings,
+                                 const Signature &signature,
+                                 const Specialization &code) const;
   llvm::Error adviseSharing(llvm::Error error,
                             const schedule::Settings &settings,
                             const Signature &signature,
