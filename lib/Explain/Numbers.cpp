@@ -55,12 +55,18 @@ std::vector<std::pair<std::string, std::string>>
 explain::groupFields(const OpExplanation &op) {
   std::vector<std::pair<std::string, std::string>> groups;
   for (const FieldChoice &field : op.fields) {
-    std::string text = field.name + "=" + field.value;
+    auto [program, name] = llvm::StringRef(field.name).rsplit('.');
+    bool isOfMain = name.empty();
+    std::string text = (isOfMain ? program : name).str() + "=" + field.value;
+    // Spelled as a schedule gives it.
+    std::string prefix = isOfMain ? "" : op.name + "." + program.str() + ": ";
     auto known = llvm::find_if(groups, [&](const auto &group) {
-      return group.second == field.reason;
+      return group.second == field.reason &&
+             (isOfMain ? !llvm::StringRef(group.first).contains(':')
+                       : llvm::StringRef(group.first).starts_with(prefix));
     });
     if (known == groups.end())
-      groups.emplace_back(std::move(text), field.reason);
+      groups.emplace_back(prefix + text, field.reason);
     else
       known->first += ", " + text;
   }

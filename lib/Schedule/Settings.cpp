@@ -166,13 +166,33 @@ Expected<int64_t> Reader::readValue(const FieldInfo &info, StringRef value,
                       "', found '" + value + "'");
 }
 
-/// Says which field may be meant, or which fields there are.
-static std::string suggestField(ProgramRole program, StringRef name,
-                                bool listsAll) {
-  SmallVector<StringRef> known;
+static SmallVector<StringRef> getNames(ProgramRole program) {
+  SmallVector<StringRef> names;
   for (const FieldInfo &each : getFields())
     if (each.program == program)
-      known.push_back(each.name);
+      names.push_back(each.name);
+  return names;
+}
+
+/// Says which field may be meant, or which fields there are.
+static std::string suggestField(StringRef op, ProgramRole program,
+                                StringRef name, StringRef value,
+                                bool listsAll) {
+  // A table of fields calls them "merge.heads", and JSON nests them.
+  std::string owner = op.empty() ? "*" : op.str();
+  auto [role, inner] = name.split('.');
+  if (std::optional<ProgramRole> meant = findProgram(role);
+      meant && program == ProgramRole::Main) {
+    const FieldInfo *field = findField(*meant, inner.trim());
+    std::string group = owner + "." + role.trim().str();
+    if (field)
+      return ": expected '" + group + ": " + field->name.str() + "=" +
+             (value.empty() ? "…" : value.str()) + "'";
+    return ": '" + group + "' is a program with the fields " +
+           join(getNames(*meant), ", ") + ", as in '" + group + ": " +
+           getNames(*meant).front().str() + "=…'";
+  }
+  SmallVector<StringRef> known = getNames(program);
   StringRef nearest = findNearest(name, known);
   if (!nearest.empty())
     return ": did you mean '" + nearest.str() + "'?";
@@ -188,8 +208,9 @@ Error Reader::readSetting(StringRef op, ProgramRole program,
     // A named op's fields aren't known yet. The message's end tells how to see
     // them.
     bool listsAll = op.empty() || program != ProgramRole::Main;
-    return failForm(name, "there is no field '" + name + "'" +
-                              suggestField(program, name, listsAll));
+    return failForm(
+        name, "there is no field '" + name + "'" +
+                  suggestField(op, program, name, value.trim(), listsAll));
   }
   if (value.data() == nullptr || !setting.contains('='))
     return failForm(name, "expected a value behind '" + name + "='");
@@ -232,6 +253,11 @@ Error Reader::readGroup(StringRef group) {
                                 role + "'");
       program = *found;
       op = owner;
+      if (findProgram(op.rsplit('.').second))
+        return failForm(op, "'" + op +
+                                "' is a program, which has no other: "
+                                "expected FIELD=VALUE behind '" +
+                                op + ":'");
     }
     if (op == "*")
       op = {};

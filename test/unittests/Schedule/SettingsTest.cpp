@@ -73,6 +73,20 @@ TEST(Settings, ErrorsHaveTheirColumns) {
   EXPECT_THAT(explain("*.exact: splits=2"),
               HasSubstr("column 10: there is no field 'splits': fields are "
                         "tokens, keys"));
+  // Names as the table of fields and JSON have them.
+  EXPECT_THAT(explain("tokens=4, merge.heads=8"),
+              HasSubstr("column 11: there is no field 'merge.heads': expected "
+                        "'*.merge: heads=8'"));
+  EXPECT_THAT(explain("a: exact.keys=16"),
+              HasSubstr("there is no field 'exact.keys': expected 'a.exact: "
+                        "keys=16'"));
+  EXPECT_THAT(explain("a: merge=1"),
+              HasSubstr("there is no field 'merge': 'a.merge' is a program "
+                        "with the fields tokens, heads, as in 'a.merge: "
+                        "tokens=…'"));
+  EXPECT_THAT(explain("a.merge.merge: heads=1"),
+              HasSubstr("column 1: 'a.merge' is a program, which has no other: "
+                        "expected FIELD=VALUE behind 'a.merge:'"));
   EXPECT_THAT(explain(".merge: tokens=2"),
               HasSubstr("column 1: expected the name of an op, or * for all, "
                         "in front of '.merge'"));
