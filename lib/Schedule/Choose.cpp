@@ -295,6 +295,16 @@ int64_t schedule::findDivisor(int64_t tokens, int64_t most) {
   return part;
 }
 
+void OpChoice::lowerToDivisor(Field field, int64_t whole) {
+  ChosenValue &chosen = *fields[static_cast<size_t>(field)];
+  int64_t value = findDivisor(whole, chosen.value);
+  if (value != chosen.value && StringRef(chosen.reason).starts_with(kGiven))
+    chosen.reason += (": of " + Twine(chosen.value) +
+                      ", the most that divide " + Twine(whole))
+                         .str();
+  chosen.value = value;
+}
+
 int64_t schedule::getPartTokens(int64_t tokens, int64_t group) {
   int64_t part = findDivisor(tokens, kPartRows / group);
   return part * group * 2 > kPartRows ? part : tokens;
@@ -342,7 +352,7 @@ void Chooser::choosePart(OpChoice &choice, int64_t group, int64_t warps) {
       warps > 0        ? "rows are distributed over the warps"
       : part == tokens ? "the tile in one"
                        : "parts of 64 rows have tighter bounds");
-  choice.change(Field::Part, findDivisor(tokens, choice.get(Field::Part)));
+  choice.lowerToDivisor(Field::Part, tokens);
 }
 
 void Chooser::chooseProgram(OpChoice &choice) {

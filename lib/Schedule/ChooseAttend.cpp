@@ -70,8 +70,7 @@ void AttendChooser::chooseExact() {
       cutsLists ? "parts of a list are of one tile"
       : isWide  ? "a list that is so wide is united for one tile"
                 : "64 rows, with what looks at each pair, fit the registers");
-  choice.change(Field::ExactTokens,
-                findDivisor(tokens, choice.get(Field::ExactTokens)));
+  choice.lowerToDivisor(Field::ExactTokens, tokens);
   bool isLong = countPairInstructions(scope) >= kLongPair;
   put(Field::ExactKeys,
       std::min<int64_t>(choice.get(Field::Keys), walks || isLong ? 16 : 32),
@@ -144,8 +143,8 @@ void AttendChooser::chooseMergeHeads() {
       areFew
           ? "few queries leave multiprocessors idle, which merge side by side"
           : "a block's registers hold the sums of no more");
-  if (int64_t heads = choice.get(Field::MergeHeads))
-    choice.change(Field::MergeHeads, findDivisor(group, heads));
+  if (choice.get(Field::MergeHeads) != 0)
+    choice.lowerToDivisor(Field::MergeHeads, group);
 }
 
 /// Chooses the channels of a program. A warp's registers hold the sums of its
@@ -180,12 +179,10 @@ int64_t AttendChooser::chooseHeads() {
       llvm::any_of(chooser.getCut().getSharing(op), isWhole))
     return group;
   put(Field::Heads, 0, "a tile has all that share a key head");
-  int64_t heads = choice.get(Field::Heads);
-  if (heads == 0)
+  if (choice.get(Field::Heads) == 0)
     return group;
-  heads = findDivisor(group, heads);
-  choice.change(Field::Heads, heads);
-  return heads;
+  choice.lowerToDivisor(Field::Heads, group);
+  return choice.get(Field::Heads);
 }
 
 llvm::Error AttendChooser::chooseOrder() {

@@ -59,10 +59,9 @@ struct OpChoice : ScheduledOp {
   void set(Field field, int64_t value, const llvm::Twine &reason) {
     fields[static_cast<size_t>(field)] = ChosenValue{value, reason.str()};
   }
-  /// Changes a chosen value, and keeps its reason.
-  void change(Field field, int64_t value) {
-    fields[static_cast<size_t>(field)]->value = value;
-  }
+  /// Lowers a value to the greatest divisor of `whole` that isn't above it. The
+  /// reason of a given value tells so.
+  void lowerToDivisor(Field field, int64_t whole);
   nsatile::ScheduleAttr getAttr() const;
 };
 
