@@ -462,6 +462,30 @@ TileCompiler::compile(const Signature &signature, const Specialization &code,
   return compileToFit(signature, untuned, finish, /*settled=*/{});
 }
 
+void TileCompiler::warnOfUnread(const Signature &signature,
+                                const Specialization &code) const {
+  if (!options.warn || !code.device || settings.isEmpty())
+    return;
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  frontend::DiagnosticCollector collector(context);
+  auto find = [&](mlir::ModuleOp module, const schedule::Goal &goal) {
+    schedule::warnOfUnread(module, goal, settings);
+    return collector.take();
+  };
+  // The reason may depend on sizes, the setting in front of it doesn't.
+  auto getSetting = [](const DiagnosticData &warning) {
+    return llvm::StringRef(warning.message).split(", changes nothing").first;
+  };
+  std::lock_guard lock(warnedMutex);
+  if (auto module = image.read(context, signature.kernel))
+    for (const DiagnosticData &each : find(*module, {options.device}))
+      warned.insert(getSetting(each));
+  if (auto module = readSized(context, signature, code))
+    for (const DiagnosticData &each : find(*module, getGoal(code)))
+      if (warned.insert(getSetting(each)).second)
+        options.warn(each.message);
+}
+
 llvm::Expected<schedule::Settings>
 TileCompiler::compileToFit(const Signature &signature,
                            const Specialization &code, Finish finish,
@@ -475,8 +499,10 @@ TileCompiler::compileToFit(const Signature &signature,
   if (noRoom)
     error = makeSmaller(std::move(error), std::move(*noRoom), used, signature,
                         code, finish, fitting);
-  if (!error)
+  if (!error) {
+    warnOfUnread(signature, code);
     return fitting;
+  }
   llvm::StringRef others = code.device && isForCPU(signature, code)
                                ? "target 'cpu' has other limits, and "
                                : "";

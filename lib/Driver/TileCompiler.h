@@ -8,6 +8,7 @@
 #include "nsacc/Schedule/Choose.h"
 #include "nsacc/Schedule/QueryCount.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include <functional>
 #include <limits>
 #include <mutex>
@@ -251,6 +252,10 @@ private:
                           const Specialization &code, Finish finish,
                           NoRoom &noRoom,
                           int64_t mostShared = kAnyShared) const;
+  /// Warns once of each given setting that changes nothing in code of these
+  /// sizes, and of which that wasn't known without them.
+  void warnOfUnread(const Signature &signature,
+                    const Specialization &code) const;
   /// The kernel with its sizes; null if they don't fit it.
   mlir::OwningOpRef<mlir::ModuleOp> readSized(mlir::MLIRContext &context,
                                               const Signature &signature,
@@ -312,6 +317,8 @@ private:
   RoomCheck checkRoom;
   TargetKey describeTarget;
   Settle settle;
+  mutable std::mutex warnedMutex;
+  mutable llvm::StringSet<> warned;
   mutable std::mutex tunedMutex;
   mutable llvm::StringMap<std::optional<Found>> stored, foundNow;
   mutable llvm::StringMap<std::optional<TunedRule>> rules;

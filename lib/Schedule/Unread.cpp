@@ -32,8 +32,8 @@ static bool hasSelection(const OpChoice &op) {
 }
 
 /// Reason that the op's program has no producer. Empty where it may have one,
-/// which depends on sizes.
-static std::string explainNoProducer(const OpChoice &op) {
+/// which depends on sizes that aren't known yet.
+static std::string explainNoProducer(const OpChoice &op, bool isSized) {
   if (op.has(Field::Order) &&
       static_cast<nsatile::LoopOrder>(op.get(Field::Order)) ==
           nsatile::LoopOrder::KeyMajor &&
@@ -47,8 +47,8 @@ static std::string explainNoProducer(const OpChoice &op) {
     return StringRef(op.fields[static_cast<size_t>(field)]->reason)
         .starts_with("given");
   };
-  bool isOpen =
-      isGiven(Field::Warps) || isGiven(Field::Tokens) || isGiven(Field::Part);
+  bool isOpen = isSized || isGiven(Field::Warps) || isGiven(Field::Tokens) ||
+                isGiven(Field::Part);
   return warps == 0 && isOpen
              ? "warps=auto, as where tokens or parts are given, has no warps "
                "that load for others: expected warps=4, or another multiple"
@@ -150,9 +150,25 @@ static std::string explainUnread(const OpChoice &op, const KernelChoice &choice,
       !goal.device->code.hasWarpgroupProducts)
     return "code of " + goal.device->code.architecture.str() +
            " has no products of warpgroups, which sm_90a has";
-  if (goal.device && isOfWarpgroups(setting.field))
-    return explainNoProducer(op);
+  bool isSized = op.op->getParentOfType<KernelOp>()->hasAttr(kSizesAttrName);
+  // Programs of other GPUs load ahead without a producer, too.
+  if (goal.device && (isOfWarpgroups(setting.field) ||
+                      (setting.field == Field::Stages &&
+                       goal.device->code.hasWarpgroupProducts)))
+    return explainNoProducer(op, isSized);
   return "";
+}
+
+/// "rows=4", "*.merge: heads=3" or "a.merge: heads=3", as it is given.
+static std::string spell(const Setting &setting) {
+  const FieldInfo &info = getInfo(setting.field);
+  std::string value =
+      (info.name + "=" + schedule::toString(setting.field, setting.value))
+          .str();
+  if (info.program == ProgramRole::Main)
+    return value;
+  return (setting.op.empty() ? "*" : setting.op) + "." +
+         getName(info.program).str() + ": " + value;
 }
 
 static void warnIfUnread(const Setting &setting, const Goal &goal,
@@ -173,8 +189,7 @@ static void warnIfUnread(const Setting &setting, const Goal &goal,
     }
   if (first)
     emitWarning(first->op->getLoc())
-        << "the schedule's '" << getFullName(setting.field) << "="
-        << schedule::toString(setting.field, setting.value) << "', column "
+        << "the schedule's '" << spell(setting) << "', column "
         << setting.column << ", changes nothing: " << reason;
 }
 
