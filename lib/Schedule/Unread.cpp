@@ -1,5 +1,6 @@
 //===- Unread.cpp - Settings that change nothing --------------------------===//
 
+#include "NSA/Transforms/Passes.h"
 #include "NSATile/IR/WarpRoles.h"
 #include "mlir/IR/Diagnostics.h"
 #include "nsacc/Schedule/Choose.h"
