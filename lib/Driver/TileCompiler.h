@@ -276,8 +276,8 @@ private:
                             const schedule::Settings &tiles, Tiles which,
                             const Signature &signature,
                             const Specialization &code) const;
-  /// The same beside the smallest tiles, of sizes that aren't given where any
-  /// of these have room.
+  /// Says how many buffers have room beside the smallest tiles. Shrinks given
+  /// sizes only where no others have room.
   std::string adviseFewerBuffers(nsa::KernelOp kernel,
                                  llvm::ArrayRef<std::string> ops,
                                  const schedule::Settings &settings,
