@@ -17,6 +17,7 @@ CHECKS = (
     "reader_list",
     "recipes",
     "remarks",
+    "reasons",
     "rejections",
     "formatting",
     "prose",

@@ -205,6 +205,11 @@ static const Case kCases[] = {
      "as many as an attend has keys"},
     {sparse("16", "64", "40"), "sm_90a", Queries::Any, "", "sel", Field::Blocks,
      "scores and lists of more need too many registers"},
+    {sparse("128", "256"), "sm_90a", Queries::Any, "", "sel", Field::Blocks,
+     "each lane has two candidates for a sorted list"},
+    {replace(sparse("8"), "keep last 1", "share heads 4 by max"), "",
+     Queries::Any, "", "sel", Field::Halo,
+     "tiles of several key heads are gone over side by side"},
     {sparse(), "sm_90a", Queries::Any, "", "sel", Field::Warps,
      "rows fill the products of a warpgroup"},
     {sparse(), "sm_90a", Queries::Any, "", "sel", Field::BlocksPerSM,
@@ -218,6 +223,15 @@ static const Case kCases[] = {
      Field::Program, "many pooled keys take tiles of their own"},
     {sparse("16", "64", "8", "512"), "sm_90a", Queries::Many, "", "swa",
      Field::Program, "a wide band of keys, which takes tiles of its own"},
+    {R"(
+kernel f(q: [B, T, 16, 64], k: [B, S, 4, 64], v: [B, S, 4, 64],
+    k2: [B, S, 8, 64], v2: [B, S, 8, 64]) -> [B, T, 16, 64] {
+  a = attend(q, k, v);
+  other = attend(q, k2, v2);
+  return a + other;
+})",
+     "", Queries::Any, "", "other", Field::Program,
+     "it's computed over other query tiles than its readers are"},
     {several(17, "64"), "", Queries::Any, "", "attend.1", Field::Program,
      "more than 16 attentions in one program take long to compile"},
     {replace(sparse(), "8, 4", "128, 64"), "sm_90a", Queries::Any, "", "kc",
