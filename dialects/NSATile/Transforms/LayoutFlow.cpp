@@ -18,6 +18,8 @@ using namespace mlir;
 using namespace nsacc::nsatile;
 
 static constexpr PassRemarks kWarpRemarks = {"nsatile-assign-layouts", "Warps"};
+static constexpr PassRemarks kSortRemarks = {"nsatile-assign-layouts",
+                                             "Sorting"};
 
 bool nsacc::nsatile::isElementwise(Operation *op) {
   return isa<GatherOp>(op) || op->hasTrait<OpTrait::Elementwise>();
@@ -232,17 +234,29 @@ Attribute LayoutFlow::getBlocked(RankedTensorType tile, int64_t vector) const {
 
 /// Layout for sorting: each row is in lanes of one warp, which exchange its
 /// keys without shared memory, and each key is held once.
-Attribute LayoutFlow::getSorting(RankedTensorType tile) const {
+Attribute LayoutFlow::getSorting(ProgramOp program, RankedTensorType tile) {
   constexpr int64_t mostKeys = 16, leastRows = 8;
   int64_t columns = tile.getDimSize(1), threads = kWarpSize * warps;
   int64_t ofThread = llvm::divideCeil(tile.getNumElements(), threads);
   int64_t vector =
       std::max(columns / kWarpSize,
                std::min<int64_t>(columns, llvm::bit_floor<uint64_t>(ofThread)));
+  bool isFirst = sorted.insert(tile).second;
   // There are more keys than registers have room for. If such a tile has few
   // rows, a product's layout would leave most threads empty.
-  if (std::max(vector, ofThread) > mostKeys)
+  if (int64_t most = std::max(vector, ofThread); most > mostKeys) {
+    if (isFirst)
+      kSortRemarks.missed(program, "lanes don't hold rows of " +
+                                       Twine(columns) + " keys to sort: " +
+                                       Twine(most) + " a thread, and at most " +
+                                       Twine(mostKeys) + " have room");
     return tile.getDimSize(0) >= leastRows ? getMma() : getBlocked(tile);
+  }
+  if (isFirst)
+    kSortRemarks.passed(program, "lanes of a warp hold rows of " +
+                                     Twine(columns) + " keys to sort, " +
+                                     Twine(std::max<int64_t>(vector, 1)) +
+                                     " in each");
   return BlockedLayoutAttr::get(context, threads, std::max<int64_t>(vector, 1));
 }
 
@@ -294,10 +308,11 @@ void LayoutFlow::assignAnchors(ProgramOp program) {
     assign(top.getCandidates(), getInserting(getTile(top.getCandidates())));
   });
   program.walk([&](ExchangeOp exchange) {
-    assign(exchange.getResult(), getSorting(exchange.getKeys().getType()));
+    assign(exchange.getResult(),
+           getSorting(program, exchange.getKeys().getType()));
   });
   program.walk([&](TopOp top) {
-    assign(top.getResult(), getSorting(top.getCandidates().getType()));
+    assign(top.getResult(), getSorting(program, top.getCandidates().getType()));
   });
   program.walk([&](SoftmaxFinalizeOp op) {
     propagate(op);

@@ -65,7 +65,7 @@ private:
   /// Whether tiles of this shape can have the layout.
   bool isPossible(mlir::RankedTensorType tile, mlir::Attribute layout) const;
   /// Layout of rows that are sorted.
-  mlir::Attribute getSorting(mlir::RankedTensorType tile) const;
+  mlir::Attribute getSorting(ProgramOp program, mlir::RankedTensorType tile);
   mlir::Attribute getReduced(ReduceOp reduce, mlir::Attribute layout) const;
   bool isSumOfLanes(mlir::Value tile) const;
   mlir::Attribute getMma() const;
@@ -88,6 +88,8 @@ private:
   int64_t mergedVector = 0;
   llvm::DenseMap<mlir::Value, mlir::Attribute> layouts;
   llvm::DenseMap<mlir::Value, bool> cheap;
+  /// Types of sorted tiles, each of which is reported once.
+  llvm::DenseSet<mlir::Type> sorted;
   mutable llvm::DenseMap<std::pair<mlir::Type, mlir::Attribute>, bool> possible;
   llvm::SmallVector<mlir::Value> worklist;
 };

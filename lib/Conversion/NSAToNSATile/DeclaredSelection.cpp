@@ -1,11 +1,16 @@
 //===- DeclaredSelection.cpp - Handed-in selections and their unions ------===//
 
 #include "NSA/IR/NSANames.h"
+#include "NSATile/IR/Remarks.h"
 #include "SelectionLists.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
+
+static constexpr nsatile::PassRemarks kListRemarks = {"convert-nsa-to-nsatile",
+                                                      "Lists"};
 
 /// Number of lists of a width that one program orders, for whose indices
 /// registers have room. Wide lists are spread over all threads, like tiles of
@@ -66,13 +71,17 @@ protected:
   int64_t countParts() const {
     return llvm::divideCeil(static_cast<int64_t>(type.getTop()), width);
   }
+  /// Reports the lists, and the entries of each, that a program has.
+  void report();
   /// Writes the lists, of i32 or i64. Negative entries are none.
   void store(Tile blocks);
 
   PlanBuilder &plan;
   Operation *op;
   SelectionType type;
-  bool isRagged, isOrdered;
+  bool isRagged;
+  /// The op that needs a list's blocks in order; null for none.
+  Operation *orderedReader;
   /// Number of each list's entries that the program has.
   int64_t width;
   ProgramBuilder program;
@@ -172,8 +181,8 @@ ListProgram::ListProgram(PlanBuilder &plan, Operation *selection,
     : plan(plan), op(selection),
       type(cast<SelectionType>(op->getResult(0).getType())),
       isRagged(type.getDims().size() == 2),
-      isOrdered(findOrderedReader(op->getResult(0)) != nullptr),
-      width(getWidth(type.getTop(), isOrdered)),
+      orderedReader(findOrderedReader(op->getResult(0))),
+      width(getWidth(type.getTop(), orderedReader != nullptr)),
       program(plan, op->getLoc(), name), builder(program.getBuilder()),
       loc(program.getLoc()), m(program.math()),
       math(builder, loc, countLists(width), width),
@@ -192,6 +201,19 @@ ListProgram::ListProgram(PlanBuilder &plan, Operation *selection,
   end = m.add(row.start, row.size);
   lists = iota(TileAxes::Row, firstList);
   columns = iota(TileAxes::Column, firstColumn);
+  report();
+}
+
+void ListProgram::report() {
+  std::string lists =
+      llvm::formatv("a program has {0} lists and {1} of their {2} entries",
+                    grid.tokens, width, type.getTop());
+  if (orderedReader)
+    kListRemarks.missed(op, lists + ": '" +
+                                orderedReader->getName().getStringRef() +
+                                "' needs blocks in order, so lists stay whole");
+  else
+    kListRemarks.passed(op, lists + ", in the order in which they stand");
 }
 
 ListProgram::Place ListProgram::getListPlace() {
@@ -249,7 +271,7 @@ void ListProgram::store(Tile blocks) {
           .getElementType()
           .isInteger(64))
     blocks = math.convert<arith::TruncIOp>(blocks, i32);
-  if (isOrdered) {
+  if (orderedReader) {
     blocks = sortDistinct(math, blocks);
     Tile isPadding = math.compare(arith::CmpIPredicate::eq, blocks,
                                   math.integer(i32, kListPadding));

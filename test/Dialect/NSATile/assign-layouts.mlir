@@ -8,6 +8,8 @@
 // RUN: nsacc-opt %s --pass-pipeline='builtin.module(nsatile.program(nsatile-assign-layouts))' --remarks-filter=".*" 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // REMARK-DAG: [Passed] {{.*}}Function=product | Remark="4 warps, of 16 rows of its 64"
 // REMARK-DAG: [Missed] {{.*}}Function=wide | Remark="16 rows for each warp: 192 rows would take 12 warps, and it has 8"
+// REMARK-DAG: [Passed] Sorting{{.*}}Function=sum_of_four | Remark="lanes of a warp hold rows of 32 keys to sort, 4 in each"
+// REMARK-DAG: [Missed] Sorting{{.*}}Function=long_rows | Remark="lanes don't hold rows of 4096 keys to sort: 128 a thread, and at most 16 have room"
 
 !buffer = memref<?x64xbf16, strided<[?, 1]>>
 
@@ -136,5 +138,17 @@ nsatile.program @sum_of_three(%q: !buffer, %k: !buffer, %out: memref<?x32xi32>, 
   %keys = arith.bitcast %sum : tensor<21x32xf32> to tensor<21x32xi32>
   %turned = nsatile.exchange %keys by 31 : tensor<21x32xi32>
   nsatile.store %turned, %out[%c0, %c0] dims [0, 1] limits [%n, %c32] : tensor<21x32xi32>, memref<?x32xi32>
+  nsatile.return
+}
+
+// Rows of more keys than registers have room for, few of them, are spread over all threads.
+// CHECK-LABEL: nsatile.program @long_rows
+nsatile.program @long_rows(%in: memref<?x4096xi32>, %out: memref<?x4096xi32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c4096 = arith.constant 4096 : index
+  %keys = nsatile.load %in[%c0, %c0] dims [0, 1] limits [%n, %c4096] : memref<?x4096xi32> -> tensor<2x4096xi32>
+  // CHECK: nsatile.exchange {{.*}} : tensor<2x4096xi32, #nsatile.blocked<threads = 128, vector = 4>>
+  %turned = nsatile.exchange %keys by 1 : tensor<2x4096xi32>
+  nsatile.store %turned, %out[%c0, %c0] dims [0, 1] limits [%n, %c4096] : tensor<2x4096xi32>, memref<?x4096xi32>
   nsatile.return
 }
