@@ -2,6 +2,7 @@
 
 #include "Attention.h"
 #include "ListCode.h"
+#include "NSA/Analysis/Rounding.h"
 #include "NSATile/IR/NSATileHints.h"
 #include "StoredStates.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -426,13 +427,15 @@ int64_t getBytes(ArrayRef<Value> state) {
 /// Allocates a buffer for each tensor of a state, for all list entries or the
 /// entries of a slice.
 PartialStates allocateStates(PlanBuilder &plan, const QueryShape &shape,
-                             int64_t group, Value selection,
+                             int64_t group, ScoringOpInterface op,
                              ArrayRef<Value> state) {
+  Value selection = op.getSelection();
   int64_t top = cast<SelectionType>(selection.getType()).getTop();
   IndexMath m = plan.math();
-  PartialStates partial;
-  partial.selection = selection;
-  partial.splits = plan.getBuilder().getIndexAttr(top);
+  PartialStates partial = {.buffers = {},
+                           .splits = plan.getBuilder().getIndexAttr(top),
+                           .selection = selection,
+                           .areScaled = isRoundedToBF16(op)};
   SmallVector<Value> sizes;
   bool isAlone = group == 1;
   if (StateSlices *slices = plan.getStateSlices()) {
@@ -517,10 +520,11 @@ FailureOr<nsatile::ProgramOp> buildBlockProgram(PlanBuilder &plan,
   QueryTile tile = createListedTile(program, shape.dims, tokens, group, place,
                                     std::move(listed));
   Attention attention(program, tile, op, schedule, needsOnlyLse(op));
-  RowState state = packState(program, tile, attention.getFold(),
-                             attention.walkBlock(found.block.number, exists));
+  RowState state = attention.walkBlock(found.block.number, exists);
+  if (isRoundedToBF16(op))
+    state = scaleState(program, state);
   if (partial.buffers.empty())
-    partial = allocateStates(plan, shape, group, selection, state);
+    partial = allocateStates(plan, shape, group, op, state);
   for (auto [buffer, rows] : llvm::zip_equal(partial.buffers, state))
     storeListedState(program, tile, rows, program.import(buffer));
   program.setOps(op.getOperation());

@@ -33,6 +33,9 @@ struct PartialStates {
   llvm::SmallVector<mlir::Value> buffers; ///< in the plan
   mlir::OpFoldResult splits;              ///< a number, or a value of the plan
   mlir::Value selection = {};
+  /// Whether matrices stand in memory in f16, with a scale for each row behind
+  /// them (ScaledF16.h).
+  bool areScaled = false;
 };
 
 /// List entries of each block, for each head with lists and each batch row

@@ -1,7 +1,6 @@
 //===- StoredStates.cpp - States of rows in memory ------------------------===//
 
 #include "StoredStates.h"
-#include "NSA/Analysis/Rounding.h"
 #include "ScaledF16.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -9,27 +8,32 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
+/// Arithmetic on a part of a state, and the axes that the part has.
+static std::pair<TileMath, TileAxes> getMath(OpBuilder &builder, Location loc,
+                                             Value part) {
+  auto type = cast<RankedTensorType>(part.getType());
+  bool isMatrix = type.getRank() == 2;
+  return {TileMath(builder, loc, type.getDimSize(0),
+                   isMatrix ? type.getDimSize(1) : 1),
+          isMatrix ? TileAxes::Matrix : TileAxes::Row};
+}
+
 void StoredStates::store(Value split, ValueRange state) {
   for (auto [buffer, rows] : llvm::zip_equal(partial.buffers, state))
     storeQueryState(program, tile, rows, program.import(buffer), split);
 }
 
 RowState StoredStates::load(Value split) {
-  RowState state;
   if (partial.selection)
-    state = loadEntry(split);
-  else
-    for (Value buffer : partial.buffers)
-      state.push_back(
-          loadQueryState(program, tile, program.import(buffer), split));
-  // The accumulator may be stored though only the log-sum-exp is wanted.
-  if (fold.hasOnlyLse())
-    state.truncate(2);
+    return loadEntry(split);
+  RowState state;
+  for (Value buffer : partial.buffers)
+    state.push_back(
+        loadQueryState(program, tile, program.import(buffer), split));
   return state;
 }
 
 RowState StoredStates::loadEntry(Value entry) {
-  TileMath math(builder, loc, tile.getRows(), fold.getChannels());
   int64_t top = cast<SelectionType>(partial.selection.getType()).getTop();
   Tile exists = {hasEntry(program, tile, partial.selection, entry),
                  TileAxes::Row};
@@ -38,20 +42,17 @@ RowState StoredStates::loadEntry(Value entry) {
     stored.push_back(
         loadListedState(program, tile, program.import(buffer), entry, top));
   ArrayRef<Value> rest = stored;
-  for (Value initial : fold.getInitialState(tile.getRows())) {
-    Value part = rest.front();
+  auto take = [&] {
+    Value first = rest.front();
     rest = rest.drop_front();
-    TileAxes axes = TileAxes::Row;
-    if (cast<RankedTensorType>(part.getType()).getRank() == 2) {
-      axes = TileAxes::Matrix;
-      if (isRoundedToBF16(fold.getOp())) {
-        part =
-            unpackScaledF16(math, {part, axes}, {rest.front(), TileAxes::Row})
-                .value;
-        rest = rest.drop_front();
-      }
-    }
-    state.push_back(math.select(exists, {part, axes}, {initial, axes}).value);
+    return first;
+  };
+  for (Value initial : fold.getInitialState(tile.getRows())) {
+    auto [math, axes] = getMath(builder, loc, initial);
+    Tile part = {take(), axes};
+    if (axes == TileAxes::Matrix && partial.areScaled)
+      part = unpackScaledF16(math, part, {take(), TileAxes::Row});
+    state.push_back(math.select(exists, part, {initial, axes}).value);
   }
   return state;
 }
@@ -64,8 +65,11 @@ RowState StoredStates::mergeSplits(ValueRange state, Value first, Value end,
       [&](OpBuilder &, Location, Value split, ValueRange carried) {
         // All loads are under way before the first is waited for.
         SmallVector<RowState> loaded;
-        for (int64_t i = 0; i < count; ++i)
+        for (int64_t i = 0; i < count; ++i) {
           loaded.push_back(load(m.add(split, i)));
+          // Parts behind the fold's are for other readers.
+          loaded.back().truncate(carried.size());
+        }
         RowState merged(carried);
         for (const RowState &each : loaded)
           merged = fold.merge(merged, each);
@@ -84,22 +88,18 @@ RowState StoredStates::merge() {
   return mergeSplits(state, pieces, end, 1);
 }
 
-RowState nsacc::packState(ProgramBuilder &program, const QueryTile &tile,
-                          AttendFold &fold, ValueRange state) {
-  if (!isRoundedToBF16(fold.getOp()))
-    return RowState(state);
-  RowState packed;
+RowState nsacc::scaleState(ProgramBuilder &program, ValueRange state) {
+  RowState stored;
   for (Value part : state) {
-    if (cast<RankedTensorType>(part.getType()).getRank() != 2) {
-      packed.push_back(part);
+    auto [math, axes] = getMath(program.getBuilder(), program.getLoc(), part);
+    if (axes != TileAxes::Matrix) {
+      stored.push_back(part);
       continue;
     }
-    TileMath math(program.getBuilder(), program.getLoc(), tile.getRows(),
-                  fold.getChannels());
     ScaledF16 scaled = packScaledF16(math, part);
-    packed.append({scaled.elements, scaled.scale});
+    stored.append({scaled.elements, scaled.scale});
   }
-  return packed;
+  return stored;
 }
 
 PartialStates nsacc::allocatePartialStates(PlanBuilder &plan,

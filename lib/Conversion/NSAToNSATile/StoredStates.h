@@ -3,7 +3,7 @@
 #ifndef NSACC_LIB_CONVERSION_NSATONSATILE_STOREDSTATES_H
 #define NSACC_LIB_CONVERSION_NSATONSATILE_STOREDSTATES_H
 
-#include "AttendFold.h"
+#include "PairFold.h"
 
 namespace nsacc {
 
@@ -11,7 +11,7 @@ namespace nsacc {
 /// memory, and their merge.
 class StoredStates {
 public:
-  StoredStates(ProgramBuilder &program, const QueryTile &tile, AttendFold &fold,
+  StoredStates(ProgramBuilder &program, const QueryTile &tile, PairFold &fold,
                const PartialStates &partial)
       : program(program), builder(program.getBuilder()), loc(program.getLoc()),
         tile(tile), fold(fold), partial(partial) {}
@@ -34,14 +34,13 @@ private:
   mlir::OpBuilder &builder;
   mlir::Location loc;
   const QueryTile &tile;
-  AttendFold &fold;
+  PairFold &fold;
   const PartialStates &partial;
 };
 
-/// Brings the state of a block's rows to its form in memory: sums of bf16
-/// values are kept in f16, with a scale for each row behind them.
-RowState packState(ProgramBuilder &program, const QueryTile &tile,
-                   AttendFold &fold, mlir::ValueRange state);
+/// The form that a state has in memory where matrices are scaled
+/// (PartialStates).
+RowState scaleState(ProgramBuilder &program, mlir::ValueRange state);
 
 /// Allocates buffers for the states that programs over parts of the keys leave.
 /// States with channels have `channels` of them.
