@@ -8,6 +8,20 @@
 using namespace mlir;
 using namespace nsacc::nsatile;
 
+/// `2x64xbf16`, or `bf16` for a tile of no dimensions.
+static ParseResult parsePlaceShape(AsmParser &parser,
+                                   SmallVector<int64_t> &shape, Type &element) {
+  return failure(parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
+                 parser.parseType(element));
+}
+
+static void printPlaceShape(AsmPrinter &printer, ArrayRef<int64_t> shape,
+                            Type element) {
+  for (int64_t size : shape)
+    printer << size << 'x';
+  printer << element;
+}
+
 #define GET_TYPEDEF_CLASSES
 #include "NSATile/IR/NSATileTypes.cpp.inc"
 

@@ -1,8 +1,6 @@
 #ifndef NSATILE_IR_NSATILEASYNCOPS_TD
 #define NSATILE_IR_NSATILEASYNCOPS_TD
 
-include "NSATile/IR/NSATileTypes.td"
-
 //===-- Circular buffers -------------------------------------------------===//
 
 def NSATile_CircularBufferOp : NSATile_Op<"circular_buffer", [MemoryEffects<[MemAlloc]>]> {

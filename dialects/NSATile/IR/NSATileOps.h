@@ -18,6 +18,7 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 
 #include "NSATile/IR/NSATileEnums.h.inc"
 
@@ -59,6 +60,17 @@ struct FoldDomain {
   /// body, or three if full tiles get separate loops. Otherwise the ranges
   /// share one fold, with a copy for full tiles and one for others.
   bool hasFoldForEachRange() const { return ranges.size() <= 3; }
+};
+
+/// The place of a tile in a buffer, as `nsatile.at` describes it.
+struct TilePlace {
+  llvm::SmallVector<mlir::Value> offsets = {}, limits = {};
+  llvm::SmallVector<int64_t> dims = {}, shape = {};
+  /// None: 1 in each dimension.
+  llvm::SmallVector<int64_t> steps = {};
+  mlir::Value list = {};
+  llvm::SmallVector<mlir::Value> entry = {};
+  int64_t divisor = 1;
 };
 
 } // namespace nsacc::nsatile

@@ -3,6 +3,7 @@
 
 include "NSATile/IR/NSATileAttrs.td"
 include "NSATile/IR/NSATileLayouts.td"
+include "NSATile/IR/NSATileTypes.td"
 include "mlir/IR/CommonTypeConstraints.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
@@ -11,6 +12,7 @@ include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/LoopLikeInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/ViewLikeInterface.td"
 
 class NSATile_Op<string mnemonic, list<Trait> traits = []>
     : Op<NSATileDialect, mnemonic, traits>;
@@ -168,6 +170,49 @@ defvar listedDeclaration = [{
 }];
 
 def NSATile_List : MemRefOf<[I32]>;
+
+def NSATile_AtOp : NSATile_Op<"at", [
+    Pure, AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<ViewLikeOpInterface>]> {
+  let summary = "the place of a tile in a buffer";
+  let description = [{
+    Tile dimension `d` runs over buffer dimension `dims[d]`, from the offset on in
+    steps of `steps[d]` (1 if not given); all other buffer dimensions stay at their
+    offset. An element at a buffer index that is negative or not below `limits[d]`
+    is outside: loads give 0 for it, and stores leave it alone. Nothing is read or written
+    here, but where the place is used.
+
+    With `rows %list[%i, %first] by n`, row r of the tile (its first dimension) is row `list[%i, %first + r] floordiv n` behind the
+    offset, and the first limit bounds `%first + r`. Elements of the list beyond that limit aren't read.
+
+    ```mlir
+    %p = nsatile.at %q[%b, %t0, %h0, %c0] dims [1, 2, 3] limits [%T, %HQ, %D]
+        : memref<?x?x?x64xbf16, strided<[?, ?, ?, 1], offset: ?>> -> !nsatile.place<16x4x64xbf16>
+    %g = nsatile.at %q[%b, %c0, %h0, %c0] dims [1, 2, 3] limits [%end, %HQ, %D] rows %list[%b, %first] by 8 : memref<?x?xi32>
+        : memref<?x?x?x64xbf16, strided<[?, ?, ?, 1], offset: ?>> -> !nsatile.place<16x4x64xbf16>
+    ```
+  }];
+  let arguments = (ins NSATile_Buffer:$buffer, Variadic<Index>:$offsets,
+                       Variadic<Index>:$limits, DenseI64ArrayAttr:$dims,
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$steps,
+                       Optional<NSATile_List>:$list, Variadic<Index>:$entry,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$divisor);
+  let results = (outs NSATile_PlaceType:$place);
+  let builders = [OpBuilder<(ins "::mlir::Value":$buffer, "const TilePlace &":$place)>];
+  let assemblyFormat = [{
+    $buffer `[` $offsets `]` `dims` $dims (`steps` $steps^)? `limits` `[` $limits `]`
+    (`rows` $list^ `[` $entry `]` (`by` $divisor^)? `:` type($list))?
+    attr-dict `:` type($buffer) `->` type($place)
+  }];
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<int64_t> getShape() { return getPlace().getType().getShape(); }
+    ::mlir::Type getElementType() { return getPlace().getType().getElementType(); }
+    int64_t getStep(unsigned dim) { return getSteps().empty() ? 1 : getSteps()[dim]; }
+    /// Whether a list names the tile's rows.
+    bool isListed() { return bool(getList()); }
+  }];
+  let hasVerifier = 1;
+}
 
 def NSATile_LoadOp : NSATile_Op<"load", [
     AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {

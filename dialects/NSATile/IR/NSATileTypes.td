@@ -30,6 +30,22 @@ def NSATile_PendingType : NSATile_Type<"Pending", "pending"> {
   let assemblyFormat = "`<` $tile `>`";
 }
 
+def NSATile_PlaceType : NSATile_Type<"Place", "place"> {
+  let summary = "the place of a tile in memory";
+  let description = [{
+    The place has the shape of the tile and the type of its elements. It has no layout: tiles have one.
+
+    ```mlir
+    !nsatile.place<16x4x64xbf16>
+    ```
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType);
+  let assemblyFormat = "`<` custom<PlaceShape>($shape, $elementType) `>`";
+  let builders = [TypeBuilderWithInferredContext<(ins "::mlir::RankedTensorType":$tile), [{
+    return $_get(tile.getContext(), tile.getShape(), tile.getElementType());
+  }]>];
+}
+
 def NSATile_CandidatesType : NSATile_Type<"Candidates", "candidates"> {
   let summary = "a list for each row of the keys that may be among its greatest";
   let description = [{

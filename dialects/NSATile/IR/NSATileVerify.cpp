@@ -153,6 +153,73 @@ static LogicalResult verifyStepped(OpTy op, RankedTensorType tile) {
   return verifyAccess(op, tile);
 }
 
+/// Checks a count that is that of the tile's dimensions.
+static LogicalResult verifyCount(AtOp at, size_t count, StringRef what) {
+  size_t rank = at.getShape().size();
+  if (count == rank)
+    return success();
+  return at.emitOpError("expected a ")
+         << what << " for each of the " << rank
+         << " dimensions of the tile, found " << count;
+}
+
+/// Checks that the tile's dimensions are different ones of the buffer.
+static LogicalResult verifyDims(AtOp at, int64_t rank) {
+  for (auto [index, dim] : llvm::enumerate(at.getDims())) {
+    if (dim < 0 || dim >= rank)
+      return at.emitOpError("expected dimensions of a buffer of rank ")
+             << rank << ", found " << dim;
+    if (llvm::is_contained(at.getDims().take_front(index), dim))
+      return at.emitOpError("expected different buffer dimensions, found ")
+             << dim << " twice";
+  }
+  return success();
+}
+
+static LogicalResult verifySteps(AtOp at) {
+  if (at.getSteps().empty())
+    return success();
+  if (at.isListed())
+    return at.emitOpError("expected steps or a list, found both");
+  for (int64_t step : at.getSteps())
+    if (step < 1)
+      return at.emitOpError("expected steps of at least 1, found ") << step;
+  return verifyCount(at, at.getSteps().size(), "step");
+}
+
+LogicalResult AtOp::verify() {
+  auto buffer = cast<MemRefType>(getBuffer().getType());
+  int64_t rank = buffer.getRank();
+  if (static_cast<int64_t>(getOffsets().size()) != rank)
+    return emitOpError("expected an offset for each of the ")
+           << rank << " dimensions of the buffer, found "
+           << getOffsets().size();
+  if (failed(verifyCount(*this, getDims().size(), "buffer dimension")) ||
+      failed(verifyCount(*this, getLimits().size(), "limit")) ||
+      failed(verifyDims(*this, rank)) || failed(verifySteps(*this)))
+    return failure();
+  if (getElementType() != buffer.getElementType())
+    return emitOpError("expected a tile of the buffer's element type ")
+           << buffer.getElementType() << ", found " << getElementType();
+  if (!isListed())
+    return success();
+  if (getShape().empty())
+    return emitOpError("expected a tile with rows, which a list names, found ")
+           << getPlace().getType();
+  return verifyIndices(*this, getList(), getEntry(), "list");
+}
+
+void AtOp::build(OpBuilder &builder, OperationState &state, Value buffer,
+                 const TilePlace &place) {
+  auto type =
+      PlaceType::get(builder.getContext(), place.shape,
+                     cast<MemRefType>(buffer.getType()).getElementType());
+  build(builder, state, type, buffer, place.offsets, place.limits, place.dims,
+        place.steps, place.list, place.entry, place.divisor);
+}
+
+Value AtOp::getViewSource() { return getBuffer(); }
+
 LogicalResult LoadOp::verify() {
   auto tile = cast<RankedTensorType>(getTile().getType());
   if (isListed() && getSteps())
