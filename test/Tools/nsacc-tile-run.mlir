@@ -30,8 +30,10 @@ nsatile.program @copy(%x: memref<?xf32>, %y: memref<?xf32>, %n: index) {
   %16 = arith.constant 16 : index
   %p = nsatile.program_id 0
   %i = arith.muli %p, %16 : index
-  %t = nsatile.load %x[%i] dims [0] limits [%n] : memref<?xf32> -> tensor<16xf32>
-  nsatile.store %t, %y[%i] dims [0] limits [%n] : tensor<16xf32>, memref<?xf32>
+  %t_at = nsatile.at %x[%i] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<16xf32>
+  %t = nsatile.load %t_at : tensor<16xf32>
+  %to = nsatile.at %y[%i] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<16xf32>
+  nsatile.store %t, %to : tensor<16xf32>
   nsatile.return
 }
 nsatile.plan @plan(%x: memref<?xf32>, %y: memref<?xf32>) {

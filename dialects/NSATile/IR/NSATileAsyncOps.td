@@ -14,8 +14,11 @@ def NSATile_CircularBufferOp : NSATile_Op<"circular_buffer", [MemoryEffects<[Mem
   let assemblyFormat = "attr-dict `:` type($circular_buffer)";
 }
 
-def NSATile_ProducerLoadOp : NSATile_Op<"producer_load", [
-    AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+def NSATile_ProducerLoadOp : NSATile_AccessOp<"producer_load", [
+    MemoryEffects<[MemRead, MemWrite]>,
+    TypesMatchWith<"the place has the shape and type of elements of the circular buffer's tiles",
+                   "circular_buffer", "place",
+                   "PlaceType::get(::llvm::cast<CircularBufferType>($_self).getTile())">]> {
   let summary = "starts the copy of a tile to the back of a circular buffer";
   let description = [{
     Waits until the circular buffer has room, then starts the copy of the tile that `nsatile.load` would give.
@@ -23,25 +26,11 @@ def NSATile_ProducerLoadOp : NSATile_Op<"producer_load", [
     the tile when the copy has ended. Rows that a list names are copied one by one.
 
     ```mlir
-    nsatile.producer_load %k, %buffer[%b, %j, %h, %c0] dims [1, 3] limits [%S, %D]
-        : !nsatile.circular_buffer<2 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>, memref<…>
+    nsatile.producer_load %k, %p : !nsatile.circular_buffer<2 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
     ```
   }];
-  let arguments = (ins NSATile_CircularBufferType:$circular_buffer, NSATile_Buffer:$buffer,
-                       Variadic<Index>:$offsets, Variadic<Index>:$limits,
-                       DenseI64ArrayAttr:$dims, OptionalAttr<DenseI64ArrayAttr>:$steps,
-                       Optional<NSATile_List>:$list, Variadic<Index>:$place,
-                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$divisor);
-  let builders = [OpBuilder<(ins
-    "::mlir::Value":$circularBuffer, "::mlir::ValueRange":$offsets,
-    "::mlir::ValueRange":$limits, "::mlir::ValueRange":$place, "LoadOp":$load)>];
-  let extraClassDeclaration = listedDeclaration;
-  let assemblyFormat = [{
-    $circular_buffer `,` $buffer `[` $offsets `]` `dims` $dims (`steps` $steps^)? `limits` `[` $limits `]`
-    (`through` $list^ `[` $place `]` (`by` $divisor^)? `:` type($list))?
-    attr-dict `:` type($circular_buffer) `,` type($buffer)
-  }];
-  let hasVerifier = 1;
+  let arguments = (ins NSATile_CircularBufferType:$circular_buffer, NSATile_PlaceType:$place);
+  let assemblyFormat = "$circular_buffer `,` $place attr-dict `:` type($circular_buffer)";
 }
 
 def NSATile_ConsumerWaitOp : NSATile_Op<"consumer_wait", [

@@ -114,6 +114,32 @@ void RepeatOp::inlineBody(RewriterBase &rewriter, Value number) {
   rewriter.eraseOp(*this);
 }
 
+void AtOp::build(OpBuilder &builder, OperationState &state, Value buffer,
+                 const TilePlace &place) {
+  auto type =
+      PlaceType::get(builder.getContext(), place.shape,
+                     cast<MemRefType>(buffer.getType()).getElementType());
+  build(builder, state, type, buffer, place.offsets, place.limits, place.dims,
+        place.steps, place.list, place.entry, place.divisor);
+}
+
+Value AtOp::getViewSource() { return getBuffer(); }
+
+Value nsacc::nsatile::loadTile(OpBuilder &builder, Location loc, Value buffer,
+                               const TilePlace &place) {
+  auto at = AtOp::create(builder, loc, buffer, place);
+  auto type = RankedTensorType::get(at.getShape(), at.getElementType());
+  return LoadOp::create(builder, loc, type, at);
+}
+
+void nsacc::nsatile::storeTile(OpBuilder &builder, Location loc, Value tile,
+                               Value buffer, TilePlace place) {
+  place.shape =
+      llvm::to_vector(cast<RankedTensorType>(tile.getType()).getShape());
+  StoreOp::create(builder, loc, tile,
+                  AtOp::create(builder, loc, buffer, place));
+}
+
 /// `TYPE`, or `TYPE sums TYPE` if sums have another type than maxima.
 static ParseResult parseRowTypes(OpAsmParser &parser, Type &max, Type &sum) {
   if (parser.parseType(max))

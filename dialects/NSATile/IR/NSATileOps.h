@@ -78,4 +78,15 @@ struct TilePlace {
 #define GET_OP_CLASSES
 #include "NSATile/IR/NSATileOps.h.inc"
 
+namespace nsacc::nsatile {
+
+/// Loads the tile at a place of a buffer.
+mlir::Value loadTile(mlir::OpBuilder &builder, mlir::Location loc,
+                     mlir::Value buffer, const TilePlace &place);
+/// Stores a tile, whose shape the place needn't have.
+void storeTile(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tile,
+               mlir::Value buffer, TilePlace place);
+
+} // namespace nsacc::nsatile
+
 #endif // NSACC_NSATILE_IR_NSATILEOPS_H

@@ -159,16 +159,6 @@ def NSATile_LaunchOp : NSATile_Op<"launch", [
 
 //===-- Memory ------------------------------------------------------------===//
 
-/// Part of the description of accesses whose rows a list in memory may name.
-defvar listedDescription = [{
-    With `through %list[%i, %first] by n`, row r of the tile (its first dimension) is row `list[%i, %first + r] floordiv n` behind the
-    offset, and the first limit bounds `%first + r`. Elements of the list beyond that limit aren't read.
-}];
-defvar listedDeclaration = [{
-    /// Whether a list names the tile's rows.
-    bool isListed() { return bool(getList()); }
-}];
-
 def NSATile_List : MemRefOf<[I32]>;
 
 def NSATile_AtOp : NSATile_Op<"at", [
@@ -214,65 +204,50 @@ def NSATile_AtOp : NSATile_Op<"at", [
   let hasVerifier = 1;
 }
 
-def NSATile_LoadOp : NSATile_Op<"load", [
-    AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
-  let summary = "a tile of a buffer; zeros beyond its limits";
-  let description = [{
-    Tile dimension `d` runs over buffer dimension `dims[d]`, from the offset on in
-    steps of `steps[d]` (1 if not given); all other buffer dimensions stay at their
-    offset. An element at a buffer index that is negative or not below `limits[d]`
-    is zero and isn't read.
+/// An op that reads or writes the tile at a place, `$place`.
+class NSATile_AccessOp<string mnemonic, list<Trait> traits>
+    : NSATile_Op<mnemonic, traits # [PredOpTrait<
+          "nsatile.at gives the place: loops and branches can't hand one on",
+          CPred<"$place.getDefiningOp<AtOp>()">>]> {
+  let extraClassDeclaration = "/// The op that says where the tile is.\nAtOp getAt();";
+  let extraClassDefinition = "AtOp $cppClass::getAt() { return getPlace().getDefiningOp<AtOp>(); }";
+}
+/// The place has the shape and the elements of the tile `$tile`.
+def NSATile_HasPlaceOfTile : TypesMatchWith<
+    "the place has the tile's shape and type of elements", "tile", "place",
+    "PlaceType::get(::llvm::cast<::mlir::RankedTensorType>($_self))">;
 
+def NSATile_LoadOp : NSATile_AccessOp<"load", [NSATile_HasPlaceOfTile, MemoryEffects<[MemRead]>]> {
+  let summary = "the tile at a place; zeros beyond its limits";
+  let description = [{
     ```mlir
-    %t = nsatile.load %q[%b, %t0, %h0, %c0] dims [1, 2, 3] limits [%T, %HQ, %D]
-        : memref<?x?x?x64xbf16, strided<[?, ?, ?, 1], offset: ?>> -> tensor<16x4x64xbf16>
-    %g = nsatile.load %q[%b, %c0, %h0, %c0] dims [1, 2, 3] limits [%end, %HQ, %D] through %list[%b, %first] by 8 : memref<?x?xi32>
-        : memref<?x?x?x64xbf16, strided<[?, ?, ?, 1], offset: ?>> -> tensor<16x4x64xbf16>
+    %p = nsatile.at %q[%b, %t0, %h0, %c0] dims [1, 2, 3] limits [%T, %HQ, %D]
+        : memref<?x?x?x64xbf16, strided<[?, ?, ?, 1], offset: ?>> -> !nsatile.place<16x4x64xbf16>
+    %t = nsatile.load %p : tensor<16x4x64xbf16>
     ```
-  }] # listedDescription;
-  let arguments = (ins NSATile_Buffer:$buffer, Variadic<Index>:$offsets,
-                       Variadic<Index>:$limits, DenseI64ArrayAttr:$dims,
-                       OptionalAttr<DenseI64ArrayAttr>:$steps,
-                       Optional<NSATile_List>:$list, Variadic<Index>:$place,
-                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$divisor);
-  let results = (outs NSATile_Tile:$tile);
-  let builders = [OpBuilder<(ins
-    "::mlir::Type":$tile, "::mlir::Value":$buffer, "::mlir::ValueRange":$offsets,
-    "::mlir::ValueRange":$limits, "::llvm::ArrayRef<int64_t>":$dims,
-    CArg<"::mlir::DenseI64ArrayAttr", "{}">:$steps)>];
-  let assemblyFormat = [{
-    $buffer `[` $offsets `]` `dims` $dims (`steps` $steps^)? `limits` `[` $limits `]`
-    (`through` $list^ `[` $place `]` (`by` $divisor^)? `:` type($list))?
-    attr-dict `:` type($buffer) `->` type($tile)
   }];
-  let extraClassDeclaration = listedDeclaration;
-  let hasVerifier = 1;
+  let arguments = (ins NSATile_PlaceType:$place);
+  let results = (outs NSATile_Tile:$tile);
+  let assemblyFormat = "$place attr-dict `:` type($tile)";
 }
 
-def NSATile_StoreOp : NSATile_Op<"store", [AttrSizedOperandSegments]> {
-  let summary = "writes the elements of a tile that lie within limits";
-  let description = listedDescription;
-  let arguments = (ins NSATile_Tile:$tile,
-                       Arg<NSATile_Buffer, "", [MemWrite]>:$buffer,
-                       Variadic<Index>:$offsets, Variadic<Index>:$limits,
-                       DenseI64ArrayAttr:$dims,
-                       Arg<Optional<NSATile_List>, "", [MemRead]>:$list, Variadic<Index>:$place,
-                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$divisor);
-  let builders = [OpBuilder<(ins
-    "::mlir::Value":$tile, "::mlir::Value":$buffer, "::mlir::ValueRange":$offsets,
-    "::mlir::ValueRange":$limits, "::llvm::ArrayRef<int64_t>":$dims)>];
-  let assemblyFormat = [{
-    $tile `,` $buffer `[` $offsets `]` `dims` $dims `limits` `[` $limits `]`
-    (`through` $list^ `[` $place `]` (`by` $divisor^)? `:` type($list))?
-    attr-dict `:` type($tile) `,` type($buffer)
+def NSATile_StoreOp : NSATile_AccessOp<"store", [NSATile_HasPlaceOfTile, MemoryEffects<[MemRead]>]> {
+  let summary = "writes the elements of a tile that lie within its place's limits";
+  let description = [{
+    Reads the list that names the tile's rows, if there is one.
+
+    ```mlir
+    nsatile.store %t, %p : tensor<16x4x64xbf16>
+    ```
   }];
-  let extraClassDeclaration = listedDeclaration;
-  let hasVerifier = 1;
+  let arguments = (ins NSATile_Tile:$tile, Arg<NSATile_PlaceType, "", [MemWrite]>:$place);
+  let assemblyFormat = "$tile `,` $place attr-dict `:` type($tile)";
 }
 
 def NSATile_Summand : StaticShapeTensorOf<[F32, I32, I64]>;
 
-def NSATile_AccumulateOp : NSATile_Op<"accumulate", [AttrSizedOperandSegments]> {
+def NSATile_AccumulateOp : NSATile_AccessOp<"accumulate", [
+    NSATile_HasPlaceOfTile, AttrSizedOperandSegments]> {
   let summary = "adds a tile to a place of a buffer, to the same bits in each run";
   let description = [{
     Several programs of a launch may add to one place. Elements beyond the limits aren't added.
@@ -287,21 +262,18 @@ def NSATile_AccumulateOp : NSATile_Op<"accumulate", [AttrSizedOperandSegments]> 
     that are rounded to multiples of a power of two are added this way.
 
     ```mlir
-    nsatile.accumulate %t, %sums[%b, %i, %c0] dims [1, 2] limits [%T, %D] turn %n of %turns[%b, %tile] : memref<?x?xi32>
-        : tensor<64x64xf32>, memref<?x?x64xf32>
-    nsatile.accumulate %m, %sums[%b, %i, %c0] dims [1, 2] limits [%T, %D] : tensor<64x64xi32>, memref<?x?x64xi32>
+    nsatile.accumulate %t, %p turn %n of %turns[%b, %tile] : memref<?x?xi32> : tensor<64x64xf32>
+    nsatile.accumulate %m, %q : tensor<64x64xi32>
     ```
   }];
   let arguments = (ins NSATile_Summand:$tile,
-                       Arg<NSATile_Buffer, "", [MemRead, MemWrite]>:$buffer,
-                       Variadic<Index>:$offsets, Variadic<Index>:$limits,
-                       DenseI64ArrayAttr:$dims, Optional<Index>:$turn,
+                       Arg<NSATile_PlaceType, "", [MemRead, MemWrite]>:$place,
+                       Optional<Index>:$turn,
                        Arg<Optional<NSATile_List>, "", [MemRead, MemWrite]>:$turns,
-                       Variadic<Index>:$place);
+                       Variadic<Index>:$counter);
   let assemblyFormat = [{
-    $tile `,` $buffer `[` $offsets `]` `dims` $dims `limits` `[` $limits `]`
-    (`turn` $turn^ `of` $turns `[` $place `]` `:` type($turns))?
-    attr-dict `:` type($tile) `,` type($buffer)
+    $tile `,` $place (`turn` $turn^ `of` $turns `[` $counter `]` `:` type($turns))?
+    attr-dict `:` type($tile)
   }];
   let hasVerifier = 1;
 }

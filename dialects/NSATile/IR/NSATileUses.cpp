@@ -10,12 +10,29 @@ using namespace nsacc::nsatile;
 
 bool nsacc::nsatile::isStoredTo(Value buffer) {
   return llvm::any_of(buffer.getUsers(), [&](Operation *user) {
-    return hasEffect<MemoryEffects::Write>(user, buffer);
+    auto at = dyn_cast<AtOp>(user);
+    return at && at.getBuffer() == buffer
+               ? isStoredTo(at.getPlace())
+               : hasEffect<MemoryEffects::Write>(user, buffer);
   });
 }
 
+void nsacc::nsatile::forEachBuffer(
+    Operation *op, llvm::function_ref<void(Value, bool)> visit) {
+  for (Value operand : op->getOperands()) {
+    auto at = operand.getDefiningOp<AtOp>();
+    if (at || isa<MemRefType>(operand.getType()))
+      visit(at ? at.getBuffer() : operand,
+            hasEffect<MemoryEffects::Write>(op, operand));
+    if (at && at.isListed())
+      visit(at.getList(), /*isWritten=*/false);
+  }
+}
+
 bool nsacc::nsatile::isScalarCode(Operation *op) {
-  auto isScalar = [](Type type) { return type.isIntOrIndexOrFloat(); };
+  auto isScalar = [](Type type) {
+    return type.isIntOrIndexOrFloat() || isa<PlaceType>(type);
+  };
   bool reads = isa<memref::LoadOp, LookupOp>(op);
   return op->getNumRegions() == 0 && !op->hasTrait<OpTrait::IsTerminator>() &&
          (isMemoryEffectFree(op) ||

@@ -11,8 +11,14 @@ namespace nsacc::nsatile {
 /// True for buffers that the program writes.
 bool isStoredTo(mlir::Value buffer);
 
-/// Whether an op is code on scalars that gives the same result everywhere in
-/// the program: it may read buffers that the program doesn't write.
+/// Visits the buffers that an op gets itself or by the place of a tile, and
+/// whether the op writes them.
+void forEachBuffer(mlir::Operation *op,
+                   llvm::function_ref<void(mlir::Value, bool)> visit);
+
+/// Whether an op is code on scalars and places that gives the same result
+/// everywhere in the program: it may read buffers that the program doesn't
+/// write.
 bool isScalarCode(mlir::Operation *op);
 
 /// Visits `value` and the values that it is computed from, as far as `visit`

@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -85,37 +86,6 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// Checks that loads and stores share.
-template <typename OpTy>
-static LogicalResult verifyAccess(OpTy op, RankedTensorType tile) {
-  auto buffer = cast<MemRefType>(op.getBuffer().getType());
-  if (static_cast<int64_t>(op.getOffsets().size()) != buffer.getRank())
-    return op.emitOpError("expected an offset for each of the ")
-           << buffer.getRank() << " dimensions of the buffer, found "
-           << op.getOffsets().size();
-  ArrayRef<int64_t> dims = op.getDims();
-  if (static_cast<int64_t>(dims.size()) != tile.getRank())
-    return op.emitOpError("expected a buffer dimension for each of the ")
-           << tile.getRank() << " dimensions of the tile, found "
-           << dims.size();
-  if (op.getLimits().size() != dims.size())
-    return op.emitOpError("expected a limit for each of the ")
-           << dims.size() << " dimensions of the tile, found "
-           << op.getLimits().size();
-  for (auto [index, dim] : llvm::enumerate(dims)) {
-    if (dim < 0 || dim >= buffer.getRank())
-      return op.emitOpError("expected dimensions of a buffer of rank ")
-             << buffer.getRank() << ", found " << dim;
-    if (llvm::is_contained(dims.take_front(index), dim))
-      return op.emitOpError("expected different buffer dimensions, found ")
-             << dim << " twice";
-  }
-  if (tile.getElementType() != buffer.getElementType())
-    return op.emitOpError("expected tiles of the buffer's element type ")
-           << buffer.getElementType() << ", found " << tile.getElementType();
-  return success();
-}
-
 static LogicalResult verifyIndices(Operation *op, Value buffer,
                                    ValueRange indices, StringRef what) {
   int64_t rank = cast<MemRefType>(buffer.getType()).getRank();
@@ -124,33 +94,6 @@ static LogicalResult verifyIndices(Operation *op, Value buffer,
   return op->emitOpError("expected an index for each of the ")
          << rank << " dimensions of the " << what << ", found "
          << indices.size();
-}
-
-/// Checks a list that names rows.
-template <typename OpTy>
-static LogicalResult verifyListed(OpTy op, RankedTensorType tile) {
-  if (!op.isListed())
-    return success();
-  if (tile.getRank() < 1)
-    return op.emitOpError("expected a tile with rows, which a list names, "
-                          "found ")
-           << tile;
-  return verifyIndices(op, op.getList(), op.getPlace(), "list");
-}
-
-/// Checks the steps of an access that may skip elements.
-template <typename OpTy>
-static LogicalResult verifyStepped(OpTy op, RankedTensorType tile) {
-  if (std::optional<ArrayRef<int64_t>> steps = op.getSteps()) {
-    if (static_cast<int64_t>(steps->size()) != tile.getRank())
-      return op.emitOpError("expected a step for each of the ")
-             << tile.getRank() << " dimensions of the tile, found "
-             << steps->size();
-    for (int64_t step : *steps)
-      if (step < 1)
-        return op.emitOpError("expected steps of at least 1, found ") << step;
-  }
-  return verifyAccess(op, tile);
 }
 
 /// Checks a count that is that of the tile's dimensions.
@@ -209,37 +152,9 @@ LogicalResult AtOp::verify() {
   return verifyIndices(*this, getList(), getEntry(), "list");
 }
 
-void AtOp::build(OpBuilder &builder, OperationState &state, Value buffer,
-                 const TilePlace &place) {
-  auto type =
-      PlaceType::get(builder.getContext(), place.shape,
-                     cast<MemRefType>(buffer.getType()).getElementType());
-  build(builder, state, type, buffer, place.offsets, place.limits, place.dims,
-        place.steps, place.list, place.entry, place.divisor);
-}
-
-Value AtOp::getViewSource() { return getBuffer(); }
-
-LogicalResult LoadOp::verify() {
-  auto tile = cast<RankedTensorType>(getTile().getType());
-  if (isListed() && getSteps())
-    return emitOpError("expected steps or a list, found both");
-  return failure(failed(verifyStepped(*this, tile)) ||
-                 failed(verifyListed(*this, tile)));
-}
-
-LogicalResult StoreOp::verify() {
-  auto tile = cast<RankedTensorType>(getTile().getType());
-  return failure(failed(verifyAccess(*this, tile)) ||
-                 failed(verifyListed(*this, tile)));
-}
-
 LogicalResult AccumulateOp::verify() {
-  auto tile = cast<RankedTensorType>(getTile().getType());
-  if (failed(verifyAccess(*this, tile)))
-    return failure();
   bool isOrdered = getTurn() != nullptr;
-  if (isOrdered != tile.getElementType().isF32()) {
+  if (isOrdered != getElementTypeOrSelf(getTile()).isF32()) {
     InFlightDiagnostic error =
         isOrdered ? emitOpError("expected no turn for integers: their sum is "
                                 "the same in any order")
@@ -250,44 +165,13 @@ LogicalResult AccumulateOp::verify() {
                             "power of two, and add these";
     return error;
   }
-  return isOrdered ? verifyIndices(*this, getTurns(), getPlace(), "turns")
+  return isOrdered ? verifyIndices(*this, getTurns(), getCounter(), "turns")
                    : success();
-}
-
-void LoadOp::build(OpBuilder &builder, OperationState &state, Type tile,
-                   Value buffer, ValueRange offsets, ValueRange limits,
-                   ArrayRef<int64_t> dims, DenseI64ArrayAttr steps) {
-  build(builder, state, tile, buffer, offsets, limits,
-        builder.getDenseI64ArrayAttr(dims), steps, /*list=*/Value(),
-        /*place=*/ValueRange(), builder.getI64IntegerAttr(1));
 }
 
 void GatherOp::build(OpBuilder &builder, OperationState &state, Type result,
                      Value buffer, ValueRange indices) {
   build(builder, state, result, buffer, indices, /*mask=*/Value());
-}
-
-/// Builds the copy of a load's tile from the load's own buffer.
-void ProducerLoadOp::build(OpBuilder &builder, OperationState &state,
-                           Value circularBuffer, ValueRange offsets,
-                           ValueRange limits, ValueRange place, LoadOp load) {
-  build(builder, state, circularBuffer, load.getBuffer(), offsets, limits,
-        load.getDimsAttr(), load.getStepsAttr(), load.getList(), place,
-        load.getDivisorAttr());
-}
-
-void StoreOp::build(OpBuilder &builder, OperationState &state, Value tile,
-                    Value buffer, ValueRange offsets, ValueRange limits,
-                    ArrayRef<int64_t> dims) {
-  build(builder, state, tile, buffer, offsets, limits,
-        builder.getDenseI64ArrayAttr(dims), /*list=*/Value(),
-        /*place=*/ValueRange(), builder.getI64IntegerAttr(1));
-}
-
-LogicalResult ProducerLoadOp::verify() {
-  RankedTensorType tile = getCircularBuffer().getType().getTile();
-  return failure(failed(verifyStepped(*this, tile)) ||
-                 failed(verifyListed(*this, tile)));
 }
 
 LogicalResult LookupOp::verify() {

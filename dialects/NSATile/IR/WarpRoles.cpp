@@ -33,7 +33,7 @@ int64_t RoleRegisters::getLeastProducer(WarpSpecializeOp specialized) {
           .walk([](Operation *op) {
             auto load = dyn_cast<ProducerLoadOp>(op);
             bool reads =
-                (load && load.isListed()) ||
+                (load && load.getAt().isListed()) ||
                 (isa<memref::LoadOp>(op) && op->getParentOfType<scf::ForOp>());
             return reads ? WalkResult::interrupt() : WalkResult::advance();
           })

@@ -269,8 +269,8 @@ void MarkWriter::writeMarks() {
       getPlace(builder, loc, arguments, {id(0), id(1), id(2)}, Value());
   Value size = arith::ConstantIndexOp::create(builder, loc, rows);
   Value limit = arith::AddIOp::create(builder, loc, place, size);
-  StoreOp::create(builder, loc, marks, arguments.buffer, place, limit,
-                  builder.getDenseI64ArrayAttr({0}));
+  storeTile(builder, loc, marks, arguments.buffer,
+            {.offsets = {place}, .limits = {limit}, .dims = {0}});
   RaiseOp::create(builder, loc, marks);
 }
 
@@ -301,10 +301,9 @@ void MarkWriter::readMarks() {
       getPlace(builder, loc, arguments,
                {x, visit->getArgument(1), visit->getArgument(2)}, row);
   Value limit = arith::AddIOp::create(builder, loc, place, constant(own));
-  Value marks = LoadOp::create(
-      builder, loc, RankedTensorType::get({own}, builder.getF32Type()),
-      arguments.buffer, place, limit, builder.getDenseI64ArrayAttr({0}),
-      /*steps=*/DenseI64ArrayAttr());
+  Value marks = loadTile(
+      builder, loc, arguments.buffer,
+      {.offsets = {place}, .limits = {limit}, .dims = {0}, .shape = {own}});
   Value finite = AllFiniteOp::create(builder, loc, marks);
   Value isWrong = arith::XOrIOp::create(
       builder, loc, finite,

@@ -24,11 +24,11 @@ def NSATileAssignLayouts : Pass<"nsatile-assign-layouts", "::nsacc::nsatile::Pro
     Before and after:
 
     ```mlir
-    %k = nsatile.load %K[…] … -> tensor<64x64xbf16>
+    %k = nsatile.load %at : tensor<64x64xbf16>
     %s = nsatile.dot %q, transpose %k : (…) -> tensor<64x64xf32>
     %e = math.exp %s : tensor<64x64xf32>
 
-    %k = nsatile.load %K[…] … -> tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
+    %k = nsatile.load %at : tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
     %s = nsatile.dot %q, transpose %k : (…) -> tensor<64x64xf32, #nsatile.mma<warps = 4>>
     %e = math.exp %s : tensor<64x64xf32, #nsatile.mma<warps = 4>>
     ```
@@ -57,13 +57,15 @@ def NSATileAssumeFinite : Pass<"nsatile-assume-finite", "::mlir::ModuleOp"> {
       … %o = nsatile.dot %p, %v acc %a …
       %nan = arith.mulf %o, %zero : tensor<64x64xf32>
       %mark = nsatile.reduce sum %nan along 1 : tensor<64x64xf32> -> tensor<64xf32>
-      nsatile.store %mark, %marks[…] …
+      %to = nsatile.at %marks[…] …
+      nsatile.store %mark, %to : tensor<64xf32>
       nsatile.raise %mark : tensor<64xf32>
     }
     nsatile.program @exact(…, %marks: memref<?xf32>, …) {
       nsatile.repair of (%nx, %ny, %nz) {
       ^bb0(%x: index, %y: index, %z: index):
-        %mark = nsatile.load %marks[…] …
+        %from = nsatile.at %marks[…] …
+        %mark = nsatile.load %from : tensor<64xf32>
         %finite = nsatile.all_finite %mark : tensor<64xf32>
         … scf.if … { … }
       }
@@ -91,7 +93,8 @@ def NSATileSpecializeWarps : Pass<"nsatile-specialize-warps", "::mlir::ModuleOp"
 
     ```mlir
     scf.for %j = … {
-      %k = nsatile.load %K[%j, %c0] … -> tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
+      %at = nsatile.at %K[%j, %c0] …
+      %k = nsatile.load %at : tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
       … nsatile.dot %q, transpose %k …
     }
 
@@ -104,7 +107,8 @@ def NSATileSpecializeWarps : Pass<"nsatile-specialize-warps", "::mlir::ModuleOp"
       }
     } producer {
       scf.for %j = … {
-        nsatile.producer_load %buffer, %K[%j, %c0] …
+        %at = nsatile.at %K[%j, %c0] …
+        nsatile.producer_load %buffer, %at
       }
     }
     ```
@@ -157,14 +161,14 @@ def NSATilePrefetchEntries : Pass<"nsatile-prefetch-entries"> {
     nsatile.fold over %c0 to %n {
     ^bb0(%i: index, %partial: i1):
       %entry = memref.load %list[%i]
-      … nsatile.producer_load %buffer, %K[%entry, …]
+      … nsatile.at %K[%entry, …]
 
     %e0 = scf.if … { memref.load %list[%c0] } else { 0 }
     nsatile.fold over %c0 to %n state(%e0 : index) {
     ^bb0(%i: index, %partial: i1, %entry: index):
       %next = arith.minsi %i + 1, %n - 1
       %later = memref.load %list[%next]
-      … nsatile.producer_load %buffer, %K[%entry, …]
+      … nsatile.at %K[%entry, …]
       nsatile.yield %later
     ```
   }];
@@ -318,19 +322,26 @@ def NSATilePipelineLoads : Pass<"nsatile-pipeline-loads", "::nsacc::nsatile::Pro
 
     ```mlir
     scf.for %j = %lo to %hi step %c1 {
-      %k = nsatile.load %K[%j, %c0] … -> tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
+      %at = nsatile.at %K[%j, %c0] …
+      %k = nsatile.load %at : tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
       … nsatile.dot %q, transpose %k …
     }
 
     %buffer = nsatile.circular_buffer : !nsatile.circular_buffer<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
-    scf.if %any { nsatile.producer_load %buffer, %K[%lo, %c0] … }
+    scf.if %any {
+      %first = nsatile.at %K[%lo, %c0] …
+      nsatile.producer_load %buffer, %first
+    }
     scf.for %j = %lo to %hi step %c1 {
       %k = nsatile.consumer_wait %buffer
       … nsatile.dot %q, transpose %k …
       nsatile.consumer_release %buffer
       %next = arith.addi %j, %c1 : index
       %more = arith.cmpi slt, %next, %hi : index
-      scf.if %more { nsatile.producer_load %buffer, %K[%next, %c0] … }
+      scf.if %more {
+        %at = nsatile.at %K[%next, %c0] …
+        nsatile.producer_load %buffer, %at
+      }
       …
     }
     ```

@@ -39,7 +39,7 @@ static bool isCheapLoad(LoadOp load) {
   if (getTile(load.getTile()).getNumElements() > kSmallLoad || isAhead(load))
     return false;
   // Another load sees the same elements only if nobody writes in between.
-  return !isStoredTo(load.getBuffer());
+  return !isStoredTo(load.getAt().getBuffer());
 }
 
 bool LayoutFlow::isCheap(Value tile) {

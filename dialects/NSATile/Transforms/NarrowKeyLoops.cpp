@@ -58,7 +58,7 @@ static bool isOfOneGroup(Operation *op, int64_t warps, int64_t positions) {
                cast<RankedTensorType>(reduce.getSource().getType())
                    .getEncoding());
   if (isa<ConsumerWaitOp, ConsumerReleaseOp, SoftmaxUpdateOp, BroadcastOp,
-          IotaOp, ReshapeOp, RowRangeOp, YieldOp, scf::IfOp, scf::YieldOp,
+          IotaOp, AtOp, ReshapeOp, RowRangeOp, YieldOp, scf::IfOp, scf::YieldOp,
           tensor::SplatOp>(op))
     return true;
   return isa<arith::ArithDialect, math::MathDialect>(op->getDialect());

@@ -71,15 +71,14 @@ private:
 
 /// Reason why a tile in shared memory can't be loaded ahead; empty if it can.
 StringRef Pipeline::explainNotAhead(LoadOp load) {
-  if (isStoredTo(load.getBuffer()))
+  AtOp at = load.getAt();
+  if (isStoredTo(at.getBuffer()))
     return "the program writes its buffer";
-  if (load.isListed())
+  if (at.isListed())
     return "a list names its rows";
-  auto isKnown = [&](Value value) { return loop.isKnownAhead(value); };
-  if (!isKnown(load.getBuffer()) || !llvm::all_of(load.getOffsets(), isKnown) ||
-      !llvm::all_of(load.getLimits(), isKnown))
-    return "its place depends on tiles or on the step before";
-  return "";
+  return loop.isKnownAhead(at)
+             ? ""
+             : "its place depends on tiles or on the step before";
 }
 
 /// The first and the last op of the body that read `value` or a reshape of it.
@@ -165,16 +164,8 @@ void Pipeline::producerLoad(OpBuilder &builder, ArrayRef<size_t> which,
   mapping.map(loop.getIndex(), index);
   for (size_t each : which) {
     LoadOp load = loads[each];
-    auto copyAll = [&](ValueRange values) {
-      SmallVector<Value> copies;
-      for (Value value : values)
-        copies.push_back(copyAhead(builder, value, mapping));
-      return copies;
-    };
-    SmallVector<Value> offsets = copyAll(load.getOffsets());
-    SmallVector<Value> limits = copyAll(load.getLimits());
-    ProducerLoadOp::create(builder, load.getLoc(), buffers[each], offsets,
-                           limits, /*place=*/ValueRange(), load);
+    Value place = copyAhead(builder, load.getPlace(), mapping);
+    ProducerLoadOp::create(builder, load.getLoc(), buffers[each], place);
   }
 }
 

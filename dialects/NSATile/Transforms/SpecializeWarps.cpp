@@ -31,7 +31,8 @@ static constexpr PassRemarks kSpecializeRemarks = {"nsatile-specialize-warps",
 /// Reason why no bulk tensor copy can load the matrix; empty if one can.
 static StringRef explainNoBulkCopy(LoadOp load) {
   auto tile = cast<RankedTensorType>(load.getTile().getType());
-  auto buffer = cast<MemRefType>(load.getBuffer().getType());
+  AtOp at = load.getAt();
+  auto buffer = cast<MemRefType>(at.getBuffer().getType());
   constexpr int64_t rowMultiple = 8;
   if (tile.getElementTypeBitWidth() != 16)
     return "its elements don't have 16 bits";
@@ -39,18 +40,14 @@ static StringRef explainNoBulkCopy(LoadOp load) {
     return "its layout in shared memory has no swizzle of 128 bytes";
   if (buffer.getShape().back() % rowMultiple != 0)
     return "the size of the buffer's rows isn't a multiple of 8";
-  if (load.getDims().back() != buffer.getRank() - 1)
+  if (at.getDims().back() != buffer.getRank() - 1)
     return "its rows aren't rows of the buffer";
-  if (!llvm::is_sorted(load.getDims()))
+  if (!llvm::is_sorted(at.getDims()))
     return "its dimensions aren't in the buffer's order";
-  SmallVector<int64_t> steps(tile.getRank(), 1);
-  if (load.getSteps())
-    steps.assign(load.getSteps()->begin(), load.getSteps()->end());
-  if (steps.back() != 1)
+  if (at.getStep(tile.getRank() - 1) != 1)
     return "it takes every other column";
-  for (auto [size, step] : llvm::zip_equal(tile.getShape().drop_back(),
-                                           ArrayRef(steps).drop_back()))
-    if (!isBoxSize(size, step))
+  for (auto [dim, size] : llvm::enumerate(tile.getShape().drop_back()))
+    if (int64_t step = at.getStep(dim); !isBoxSize(size, step))
       return step == 1 ? "it has more than 256 rows"
                        : "it reaches over more than 256 rows, or takes less "
                          "than every eighth";
@@ -111,15 +108,16 @@ static bool isReadByProduct(LoadOp load) {
 
 /// Reason why a producer's warps can't copy the tile; empty if they can.
 static StringRef explainNoCopy(LoadOp load) {
-  if (!isa<BlockArgument>(load.getBuffer()))
+  AtOp at = load.getAt();
+  if (!isa<BlockArgument>(at.getBuffer()))
     return "its buffer isn't an argument of the program";
-  if (load.isListed() &&
-      (!isa<BlockArgument>(load.getList()) || isStoredTo(load.getList())))
+  if (at.isListed() &&
+      (!isa<BlockArgument>(at.getList()) || isStoredTo(at.getList())))
     return "the program may write the list of its rows";
   if (!load->hasAttr(kAheadAttrName) ||
       !isSharedVector(cast<RankedTensorType>(load.getTile().getType())))
     return explainNoBulkCopy(load);
-  return isStoredTo(load.getBuffer()) ? "the program writes its buffer" : "";
+  return isStoredTo(at.getBuffer()) ? "the program writes its buffer" : "";
 }
 
 /// Reason why the producer can't load the tile; empty if it can.
@@ -128,11 +126,7 @@ static StringRef explainNoProducer(LoadOp load) {
     return reason;
   if (!isReachedByProducer(load))
     return "a loop or a branch around it depends on tiles";
-  if (!llvm::all_of(load.getOffsets(), isKnownToProducer) ||
-      !llvm::all_of(load.getLimits(), isKnownToProducer) ||
-      !llvm::all_of(load.getPlace(), isKnownToProducer))
-    return "its place depends on tiles";
-  return "";
+  return isKnownToProducer(load.getPlace()) ? "" : "its place depends on tiles";
 }
 
 //===----------------------------------------------------------------------===//
@@ -253,14 +247,10 @@ void Specializer::cloneForProducer(Block &from, OpBuilder &builder,
   for (Operation &op : from) {
     Location loc = op.getLoc();
     auto lookup = [&](Value value) { return mapping.lookupOrDefault(value); };
-    auto lookupAll = [&](ValueRange values) {
-      return llvm::map_to_vector(values, lookup);
-    };
     auto load = dyn_cast<LoadOp>(op);
     if (load && buffers.contains(load)) {
-      ProducerLoadOp::create(
-          builder, loc, buffers.lookup(load), lookupAll(load.getOffsets()),
-          lookupAll(load.getLimits()), lookupAll(load.getPlace()), load);
+      ProducerLoadOp::create(builder, loc, buffers.lookup(load),
+                             lookup(load.getPlace()));
     } else if (isScalarCode(&op) &&
                llvm::all_of(op.getOperands(), [&](Value operand) {
                  return isProducers(operand, mapping);

@@ -48,7 +48,7 @@ void BulkCircularBuffers::copy(ProducerLoadOp op) {
   int64_t slabs = llvm::divideCeil(tile.columns, kSlabColumns);
   nvvm::arriveAndExpect(b, place.full, slabs * tile.rows * kSlabRowBytes);
   SmallVector<Value> coordinates;
-  for (Value offset : llvm::reverse(op.getOffsets()))
+  for (Value offset : llvm::reverse(op.getAt().getOffsets()))
     coordinates.push_back(program.lookup(offset));
   Value first = coordinates[0];
   Value address = queue.getItemAddress(place);
@@ -70,11 +70,10 @@ void BulkCircularBuffers::gather(ProducerLoadOp op) {
   BarrierQueue::Place place = queue.getPlace();
   queue.waitEmpty(place);
   SharedTile tile = getTile(queue, place, type);
-  CopySource source(op, type, ListedRows(op));
   if (isSharedVector(type))
-    copyVectorToShared(b, threads, program, shared, source, tile);
+    copyVectorToShared(b, threads, program, shared, op.getAt(), tile);
   else
-    copyToShared(b, threads, program, shared, source, tile);
+    copyToShared(b, threads, program, shared, op.getAt(), tile);
   nvvm::arriveBehindCopies(b, place.full);
   queue.advance(place);
 }

@@ -22,15 +22,16 @@ BulkStores::BulkStores(Kernel &kernel)
 /// not be reached.
 Value BulkStores::isWrittenByBox(StoreOp op, const BulkStore &store,
                                  Value firstRow) {
-  const Buffer &buffer = program.getBuffer(op.getBuffer());
+  AtOp at = op.getAt();
+  const Buffer &buffer = program.getBuffer(at.getBuffer());
   Value holds;
-  for (auto [index, dim] : llvm::enumerate(op.getDims())) {
-    Value limit = program.lookup(op.getLimits()[index]);
+  for (auto [index, dim] : llvm::enumerate(at.getDims())) {
+    Value limit = program.lookup(at.getLimits()[index]);
     Value size = b.make<arith::TruncIOp>(b.getI32Type(), buffer.sizes[dim]);
     Value isWhole =
         b.make<arith::CmpIOp>(arith::CmpIPredicate::eq, limit, size);
-    int64_t extent = getTile(op.getTile()).getDimSize(index);
-    Value end = program.lookup(op.getOffsets()[dim]);
+    int64_t extent = at.getShape()[index];
+    Value end = program.lookup(at.getOffsets()[dim]);
     if (index == 0) {
       extent = store.boxOuter;
       end = b.add(end, firstRow);
@@ -74,9 +75,10 @@ void BulkStores::writeSlabs(Value address, ArrayRef<Value> values,
 void BulkStores::copyBoxes(StoreOp op, const BulkStore &store, Value firstRow,
                            Value address) {
   SmallVector<Value> coordinates;
-  for (Value offset : llvm::reverse(op.getOffsets()))
+  AtOp at = op.getAt();
+  for (Value offset : llvm::reverse(at.getOffsets()))
     coordinates.push_back(program.lookup(offset));
-  Value &outer = coordinates[coordinates.size() - 1 - op.getDims().front()];
+  Value &outer = coordinates[coordinates.size() - 1 - at.getDims().front()];
   outer = b.add(outer, firstRow);
   Value first = coordinates[0], map = host.tensorMaps.lookup(store.map);
   int64_t slabs = llvm::divideCeil(store.columns, kSlabColumns);

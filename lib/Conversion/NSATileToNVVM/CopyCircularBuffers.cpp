@@ -88,16 +88,15 @@ LogicalResult CopyCircularBuffers::producerLoad(ProducerLoadOp op) {
   if (inside >= buffer.stages)
     return op.emitOpError("finds no room: the circular buffer has ")
            << inside << " tiles already";
-  sync.beforeGlobal(op.getBuffer(), /*isWrite=*/false);
+  sync.beforeGlobal(op.getAt().getBuffer(), /*isWrite=*/false);
   if (queue.mustMeet)
     sync.barrier();
   RankedTensorType type = op.getCircularBuffer().getType().getTile();
-  CopySource source(op, type, ListedRows(op));
   SharedTile tile = getTileAt(buffer, type, buffer.loadPlace);
   if (isSharedVector(type))
-    copyVectorToShared(b, threads, program, shared, source, tile);
+    copyVectorToShared(b, threads, program, shared, op.getAt(), tile);
   else
-    copyToShared(b, threads, program, shared, source, tile);
+    copyToShared(b, threads, program, shared, op.getAt(), tile);
   advance(buffer, buffer.loadPlace);
   copies.push(op.getCircularBuffer());
   return success();

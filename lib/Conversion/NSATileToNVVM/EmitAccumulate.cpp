@@ -36,8 +36,8 @@ private:
 /// Each thread waits for the turn itself: in the usual case it has come, and
 /// one read is faster than threads that meet. They meet behind the additions.
 void AccumulationEmitter::addInTurn(AccumulateOp op) {
-  SmallVector<Value> place = program.lookupAll(op.getPlace());
-  Value counter = getElementPointer(b, program.getBuffer(op.getTurns()), place);
+  Value counter = getElementPointer(b, program.getBuffer(op.getTurns()),
+                                    program.lookupAll(op.getCounter()));
   Value turn = program.lookup(op.getTurn());
   ptx::waitForWord(b, counter, turn);
   Value isFirst =
@@ -45,11 +45,11 @@ void AccumulationEmitter::addInTurn(AccumulateOp op) {
   b.branch(
       isFirst, {},
       [&] {
-        storeRegisters(b, threads, program, op);
+        storeRegisters(b, threads, program, op.getTile(), op.getAt());
         return SmallVector<Value>();
       },
       [&] {
-        addRegisters(b, threads, program, op);
+        addRegisters(b, threads, program, op.getTile(), op.getAt());
         return SmallVector<Value>();
       });
   sync.barrier();
@@ -58,11 +58,11 @@ void AccumulationEmitter::addInTurn(AccumulateOp op) {
 }
 
 void AccumulationEmitter::emitAccumulate(AccumulateOp op) {
-  sync.beforeGlobal(op.getBuffer(), /*isWrite=*/true);
+  sync.beforeGlobal(op.getAt().getBuffer(), /*isWrite=*/true);
   if (op.getTurn())
     addInTurn(op);
   else
-    addRegisters(b, threads, program, op);
+    addRegisters(b, threads, program, op.getTile(), op.getAt());
 }
 
 void nsacc::addAccumulations(KernelEmitter &emitter, Kernel &kernel) {

@@ -4,6 +4,7 @@
 #include "InlinePTX.h"
 #include "Instructions.h"
 #include "KernelEmitter.h"
+#include "NSATile/IR/NSATileUses.h"
 #include "NSATile/IR/WarpRoles.h"
 #include "NamedBarriers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -81,10 +82,9 @@ void ControlEmitter::meetBefore(scf::ForOp op) {
   op.getBody()->walk([&](Operation *inner) {
     if (isMemoryEffectFree(inner))
       return;
-    for (Value operand : inner->getOperands())
-      if (isa<MemRefType>(operand.getType()))
-        sync.meetBeforeGlobal(operand,
-                              hasEffect<MemoryEffects::Write>(inner, operand));
+    forEachBuffer(inner, [&](Value buffer, bool isWritten) {
+      sync.meetBeforeGlobal(buffer, isWritten);
+    });
   });
 }
 

@@ -53,7 +53,7 @@ LogicalResult GlobalEmitter::emitLoad(LoadOp op) {
     return loadShared(op);
   if (type.getElementType().isIndex())
     return reject(op);
-  sync.beforeGlobal(op.getBuffer(), /*isWrite=*/false);
+  sync.beforeGlobal(op.getAt().getBuffer(), /*isWrite=*/false);
   program.setRegisters(op.getTile(), loadRegisters(b, threads, program, op));
   return success();
 }
@@ -62,11 +62,10 @@ LogicalResult GlobalEmitter::loadShared(LoadOp op) {
   RankedTensorType type = getTile(op.getTile());
   if (type.getElementType().isIndex() || type.getElementType().isInteger(1))
     return reject(op);
-  sync.beforeGlobal(op.getBuffer(), /*isWrite=*/false);
+  sync.beforeGlobal(op.getAt().getBuffer(), /*isWrite=*/false);
   SharedTile tile = sharedTiles.allocate(type);
   sync.beforeWrite(tile);
-  CopySource source(op, type, ListedRows(op));
-  if (copyToShared(b, threads, program, shared, source, tile))
+  if (copyToShared(b, threads, program, shared, op.getAt(), tile))
     copies.note();
   sharedTiles.set(op.getTile(), tile);
   return success();

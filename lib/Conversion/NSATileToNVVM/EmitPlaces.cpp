@@ -11,7 +11,8 @@ using namespace nsacc::nsatile;
 
 namespace {
 
-/// Writes scalars that describe the grid, the warps and the buffers.
+/// Writes scalars that describe the grid, the warps and the buffers, and
+/// nothing for places of tiles: accesses compute their addresses.
 class PlaceEmitter {
 public:
   explicit PlaceEmitter(Kernel &kernel)
@@ -21,6 +22,7 @@ public:
   void emitProgramId(ProgramIdOp op);
   void emitRowRange(RowRangeOp op);
   LogicalResult emitDim(memref::DimOp op);
+  void emitAt(AtOp) {}
 
 private:
   CodeBuilder &b;
@@ -67,5 +69,5 @@ LogicalResult PlaceEmitter::emitDim(memref::DimOp op) {
 void nsacc::addPlaces(KernelEmitter &emitter, Kernel &kernel) {
   emitter.add(std::make_shared<PlaceEmitter>(kernel),
               &PlaceEmitter::emitProgramId, &PlaceEmitter::emitRowRange,
-              &PlaceEmitter::emitDim);
+              &PlaceEmitter::emitDim, &PlaceEmitter::emitAt);
 }

@@ -36,18 +36,20 @@ private:
 LogicalResult StoreEmitter::emitStore(StoreOp op) {
   if (getTile(op.getTile()).getElementType().isIndex())
     return reject(op);
-  sync.beforeGlobal(op.getBuffer(), /*isWrite=*/true);
+  sync.beforeGlobal(op.getAt().getBuffer(), /*isWrite=*/true);
+  auto storeDirectly = [&] {
+    storeRegisters(b, threads, program, op.getTile(), op.getAt());
+  };
   std::optional<BulkStore> bulk = BulkStore::get(op);
   if (bulk && bulkStores.hasRoom(*bulk)) {
     kStoreRemarks.passed(op, "the tile leaves through shared memory");
-    bulkStores.emit(op, *bulk,
-                    [&] { storeRegisters(b, threads, program, op); });
+    bulkStores.emit(op, *bulk, storeDirectly);
   } else {
     kStoreRemarks.missed(op, "the tile is written from registers: " +
                                  (bulk ? "shared memory has no room for its " +
                                              Twine(bulk->getBytes()) + " bytes"
                                        : Twine(BulkStore::explainNone(op))));
-    storeRegisters(b, threads, program, op);
+    storeDirectly();
   }
   return success();
 }

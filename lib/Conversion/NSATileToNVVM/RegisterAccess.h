@@ -16,13 +16,10 @@ llvm::SmallVector<mlir::Value> loadRegisters(CodeBuilder &b, ThreadMap &threads,
                                              ProgramValues &program,
                                              nsatile::LoadOp op);
 void storeRegisters(CodeBuilder &b, ThreadMap &threads, ProgramValues &program,
-                    nsatile::StoreOp op);
+                    mlir::Value tile, nsatile::AtOp at);
 /// Adds the registers' elements to memory, each at once.
 void addRegisters(CodeBuilder &b, ThreadMap &threads, ProgramValues &program,
-                  nsatile::AccumulateOp op);
-/// Writes the elements of turn 0.
-void storeRegisters(CodeBuilder &b, ThreadMap &threads, ProgramValues &program,
-                    nsatile::AccumulateOp op);
+                  mlir::Value tile, nsatile::AtOp at);
 
 } // namespace nsacc
 

@@ -15,10 +15,7 @@ public:
                LoadOp op)
       : b(b), threads(threads), type(getTile(op.getTile())),
         element(type.getElementType()), layout(program.getLayout(type)),
-        access(b, program, op.getBuffer(), op.getOffsets(), op.getLimits(),
-               op.getDims(), op.getSteps().value_or(ArrayRef<int64_t>()),
-               type.getShape(), ListedRows(op)),
-        bytes(getMemoryBytes(element)),
+        access(b, program, op.getAt()), bytes(getMemoryBytes(element)),
         groups(getGroups(layout, bytes,
                          access.isContiguous && !element.isInteger(1))),
         none(b.zero(element)) {}

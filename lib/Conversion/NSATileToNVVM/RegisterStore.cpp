@@ -60,20 +60,16 @@ namespace {
 
 class RegisterStore {
 public:
-  /// `op` is an `nsatile.store` or an `nsatile.accumulate`; `isSum` says
-  /// whether its elements are added to what is there.
-  template <typename OpTy>
+  /// `isSum`: whether elements are added to what is there.
   RegisterStore(CodeBuilder &b, ThreadMap &threads, ProgramValues &program,
-                OpTy op, const ListedRows &rows, bool isSum)
-      : b(b), threads(threads), type(getTile(op.getTile())),
-        layout(program.getLayout(type)),
-        access(b, program, op.getBuffer(), op.getOffsets(), op.getLimits(),
-               op.getDims(), {}, type.getShape(), rows),
+                Value tile, AtOp at, bool isSum)
+      : b(b), threads(threads), type(getTile(tile)),
+        layout(program.getLayout(type)), access(b, program, at),
         bytes(getMemoryBytes(type.getElementType())),
         groups(getGroups(layout, bytes,
                          access.isContiguous &&
                              !type.getElementType().isInteger(1))),
-        values(program.getRegisters(op.getTile())),
+        values(program.getRegisters(tile)),
         isInQuads(!isSum && groups.front().count == 2 &&
                   hasQuads(type, layout)),
         isSum(isSum) {}
@@ -190,17 +186,11 @@ void RegisterStore::store() {
 }
 
 void nsacc::storeRegisters(CodeBuilder &b, ThreadMap &threads,
-                           ProgramValues &program, StoreOp op) {
-  RegisterStore(b, threads, program, op, ListedRows(op), /*isSum=*/false)
-      .store();
+                           ProgramValues &program, Value tile, AtOp at) {
+  RegisterStore(b, threads, program, tile, at, /*isSum=*/false).store();
 }
 
 void nsacc::addRegisters(CodeBuilder &b, ThreadMap &threads,
-                         ProgramValues &program, AccumulateOp op) {
-  RegisterStore(b, threads, program, op, ListedRows(), /*isSum=*/true).store();
-}
-
-void nsacc::storeRegisters(CodeBuilder &b, ThreadMap &threads,
-                           ProgramValues &program, AccumulateOp op) {
-  RegisterStore(b, threads, program, op, ListedRows(), /*isSum=*/false).store();
+                         ProgramValues &program, Value tile, AtOp at) {
+  RegisterStore(b, threads, program, tile, at, /*isSum=*/true).store();
 }

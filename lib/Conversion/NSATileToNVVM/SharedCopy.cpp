@@ -3,11 +3,13 @@
 #include "SharedCopy.h"
 #include "InlinePTX.h"
 #include "Instructions.h"
+#include "TileAccess.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace nsacc;
+using namespace nsacc::nsatile;
 
 namespace {
 
@@ -16,18 +18,17 @@ namespace {
 class SharedCopy {
 public:
   SharedCopy(CodeBuilder &b, const ThreadMap &threads,
-             const ProgramValues &program, SharedMemory &shared,
-             const CopySource &source, const SharedTile &tile)
-      : b(b), threads(threads), shared(shared), source(source), tile(tile),
-        access(b, program, source.buffer, source.offsets, source.limits,
-               source.dims, source.steps, source.type.getShape(), source.rows),
+             const ProgramValues &program, SharedMemory &shared, AtOp at,
+             const SharedTile &tile)
+      : b(b), threads(threads), shared(shared), shape(at.getShape()),
+        type(at.getElementType()), tile(tile), access(b, program, at),
         columns(llvm::alignTo(tile.paddedColumns, getPerChunk())) {}
 
   /// Whether rows begin at multiples of 16 bytes for every place of the tile,
   /// so that the answer is the same for all steps of a loop, and whether tiles
   /// begin at the buffer's first element.
   Value canCopyChunks() {
-    if (!access.isContiguous || source.type.getRank() < 1)
+    if (!access.isContiguous || shape.empty())
       return {};
     Value aligned = access.getAlwaysAligned(16);
     if (access.tileDims.back().isInside)
@@ -67,7 +68,6 @@ public:
   }
 
   void copyElements() {
-    Type type = source.type.getElementType();
     Value thread =
         threads.getScope().isBlock ? ptx::readThread(b) : threads.getThread();
     forEachPlace(thread, columns, /*unrolled=*/1, [&](Value row, Value column) {
@@ -106,7 +106,6 @@ private:
     int64_t rows = numThreads / perRow;
     // Rows of a tile of tokens and heads: a round has whole tokens.
     int64_t inner = 1;
-    ArrayRef<int64_t> shape = source.type.getShape();
     if (shape.size() > 1)
       inner = ShapedType::getNumElements(shape.drop_front().drop_back());
     bool isSame = numThreads % perRow == 0 && rows % inner == 0 &&
@@ -124,8 +123,7 @@ private:
     Value chunk = b.make<arith::RemUIOp>(thread, perRow);
     Value column = b.mul(chunk, b.i32(getPerChunk()));
     SmallVector<Value> coordinates = getCoordinates(row, column);
-    int64_t inner = ShapedType::getNumElements(
-        source.type.getShape().drop_front().drop_back());
+    int64_t inner = ShapedType::getNumElements(shape.drop_front().drop_back());
     int64_t step = rowsOfRound / inner;
     const TileAccess::Dim &outer = access.tileDims.front();
     Value distance = b.mul(outer.stride, b.i64(step * outer.step));
@@ -202,7 +200,6 @@ private:
   }
 
   SmallVector<Value> getCoordinates(Value row, Value column) {
-    ArrayRef<int64_t> shape = source.type.getShape();
     SmallVector<Value> coordinates(shape.size());
     if (shape.empty())
       return coordinates;
@@ -241,7 +238,8 @@ private:
   CodeBuilder &b;
   const ThreadMap &threads;
   SharedMemory &shared;
-  const CopySource &source;
+  ArrayRef<int64_t> shape;
+  Type type;
   SharedTile tile;
   TileAccess access;
   int64_t columns;
@@ -253,15 +251,15 @@ private:
 
 void nsacc::copyVectorToShared(CodeBuilder &b, const ThreadMap &threads,
                                const ProgramValues &program,
-                               SharedMemory &shared, const CopySource &source,
+                               SharedMemory &shared, AtOp at,
                                const SharedTile &tile) {
-  SharedCopy(b, threads, program, shared, source, tile).copyWords();
+  SharedCopy(b, threads, program, shared, at, tile).copyWords();
 }
 
 bool nsacc::copyToShared(CodeBuilder &b, const ThreadMap &threads,
                          const ProgramValues &program, SharedMemory &shared,
-                         const CopySource &source, const SharedTile &tile) {
-  SharedCopy copy(b, threads, program, shared, source, tile);
+                         AtOp at, const SharedTile &tile) {
+  SharedCopy copy(b, threads, program, shared, at, tile);
   auto copyElements = [&] {
     copy.copyElements();
     return SmallVector<Value>();

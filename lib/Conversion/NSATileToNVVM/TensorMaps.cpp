@@ -33,23 +33,24 @@ TensorMapAttr nsacc::getTensorMap(BlockArgument buffer, ArrayRef<int64_t> of,
 }
 
 bool nsacc::isBulkCopy(ProducerLoadOp op) {
-  return !op.isListed() &&
+  return !op.getAt().isListed() &&
          !isSharedVector(op.getCircularBuffer().getType().getTile());
 }
 
 TensorMapAttr nsacc::getTensorMap(ProducerLoadOp op) {
-  SmallVector<int64_t> sizes(
-      op.getCircularBuffer().getType().getTile().getShape());
+  AtOp at = op.getAt();
+  SmallVector<int64_t> sizes(at.getShape());
   sizes.back() = kSlabColumns;
-  return getTensorMap(cast<BlockArgument>(op.getBuffer()), op.getDims(), sizes,
-                      op.getSteps().value_or(ArrayRef<int64_t>()));
+  return getTensorMap(cast<BlockArgument>(at.getBuffer()), at.getDims(), sizes,
+                      at.getSteps());
 }
 
 /// The store's tile, buffer and rows. Without a map if bulk copies can't write
 /// it: `reason` then says why.
 static BulkStore examine(StoreOp op, StringRef &reason) {
   RankedTensorType type = getTile(op.getTile());
-  auto buffer = dyn_cast<BlockArgument>(op.getBuffer());
+  AtOp at = op.getAt();
+  auto buffer = dyn_cast<BlockArgument>(at.getBuffer());
   BulkStore store;
   auto fail = [&](StringRef why) {
     reason = why;
@@ -59,9 +60,11 @@ static BulkStore examine(StoreOp op, StringRef &reason) {
     return fail("its program isn't warp-specialized");
   if (!buffer)
     return fail("its buffer isn't an argument of the program");
-  if (op.isListed())
+  if (at.isListed())
     return fail("a list names its tile's rows");
-  if (!llvm::is_sorted(op.getDims()))
+  if (!at.getSteps().empty())
+    return fail("its tile's elements aren't neighbours");
+  if (!llvm::is_sorted(at.getDims()))
     return fail("its dimensions aren't in the buffer's order");
   if (!isa<FloatType>(type.getElementType()) ||
       type.getElementTypeBitWidth() != 16)
@@ -85,7 +88,7 @@ static BulkStore examine(StoreOp op, StringRef &reason) {
   int64_t lastDim = memref.getRank() - 1;
   if (store.warps % kGroupWarps != 0 || store.rows % (16 * store.warps) != 0)
     return fail("its rows aren't those of whole warpgroups");
-  if (op.getDims().back() != lastDim)
+  if (at.getDims().back() != lastDim)
     return fail("its rows aren't rows of the buffer");
   if (memref.getShape().back() % rowMultiple != 0)
     return fail("the size of the buffer's rows isn't a multiple of 8");
@@ -101,7 +104,7 @@ static BulkStore examine(StoreOp op, StringRef &reason) {
   SmallVector<int64_t> sizes(outer);
   sizes[0] = store.boxOuter;
   sizes.push_back(kSlabColumns);
-  store.map = getTensorMap(buffer, op.getDims(), sizes);
+  store.map = getTensorMap(buffer, at.getDims(), sizes);
   return store;
 }
 

@@ -18,28 +18,25 @@ Value nsacc::getElementPointer(CodeBuilder &b, const Buffer &buffer,
                              buffer.pointer, ValueRange{offset});
 }
 
-TileAccess::TileAccess(CodeBuilder &b, const ProgramValues &program,
-                       Value buffer, ValueRange offsets, ValueRange limits,
-                       ArrayRef<int64_t> dims, ArrayRef<int64_t> steps,
-                       ArrayRef<int64_t> shape, const ListedRows &rows)
-    : b(b), buffer(program.getBuffer(buffer)), shape(shape),
-      divisor(rows.divisor) {
-  for (Value offset : offsets)
-    origin.push_back(program.lookup(offset));
-  if (rows.list) {
-    list = &program.getBuffer(rows.list);
-    place = program.lookupAll(rows.place);
+TileAccess::TileAccess(CodeBuilder &b, const ProgramValues &program, AtOp at)
+    : b(b), buffer(program.getBuffer(at.getBuffer())),
+      origin(program.lookupAll(at.getOffsets())), shape(at.getShape()),
+      divisor(at.getDivisor()) {
+  if (at.isListed()) {
+    list = &program.getBuffer(at.getList());
+    entry = program.lookupAll(at.getEntry());
   }
+  ArrayRef<int64_t> dims = at.getDims();
   for (auto [index, dim] : llvm::enumerate(dims)) {
     Dim each;
     each.offset = origin[dim];
-    each.limit = program.lookup(limits[index]);
-    each.stride = this->buffer.strides[dim];
-    each.step = steps.empty() ? 1 : steps[index];
-    each.isInside = isAlwaysInside(offsets[dim], limits[index],
+    each.limit = program.lookup(at.getLimits()[index]);
+    each.stride = buffer.strides[dim];
+    each.step = at.getStep(index);
+    each.isInside = isAlwaysInside(at.getOffsets()[dim], at.getLimits()[index],
                                    (shape[index] - 1) * each.step);
     if (list && index == 0) {
-      each.offset = place.back();
+      each.offset = entry.back();
       each.isInside = false;
     }
     // Unsigned, a negative index is beyond every limit.
@@ -47,9 +44,9 @@ TileAccess::TileAccess(CodeBuilder &b, const ProgramValues &program,
       each.bound = b.make<arith::MaxSIOp>(each.limit, b.i32(0));
     tileDims.push_back(each);
   }
-  pointer = getElementPointer(b, this->buffer, origin);
+  pointer = getElementPointer(b, buffer, origin);
   lastDim = dims.empty() ? -1 : dims.back();
-  auto [strides, offset] = this->buffer.type.getStridesAndOffset();
+  auto [strides, offset] = buffer.type.getStridesAndOffset();
   isContiguous =
       !dims.empty() && strides[dims.back()] == 1 && tileDims.back().step == 1;
 }
@@ -77,10 +74,11 @@ Value TileAccess::getListedRow(const IndexSum &coordinate) {
   if (row)
     return row;
   Dim &dim = tileDims.front();
-  Value entry = b.add(getFirst(dim, coordinate.base), b.i32(coordinate.offset));
-  entry = b.make<arith::MinSIOp>(entry, b.add(dim.bound, b.i32(-1)));
-  SmallVector<Value> indices(place.begin(), place.end());
-  indices.back() = b.make<arith::MaxSIOp>(entry, b.i32(0));
+  Value number =
+      b.add(getFirst(dim, coordinate.base), b.i32(coordinate.offset));
+  number = b.make<arith::MinSIOp>(number, b.add(dim.bound, b.i32(-1)));
+  SmallVector<Value> indices(entry.begin(), entry.end());
+  indices.back() = b.make<arith::MaxSIOp>(number, b.i32(0));
   Value named = b.load(b.getI32Type(), getElementPointer(b, *list, indices),
                        sizeof(int32_t));
   if (divisor != 1)

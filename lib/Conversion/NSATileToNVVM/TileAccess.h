@@ -3,6 +3,7 @@
 #ifndef NSACC_LIB_CONVERSION_NSATILETONVVM_TILEACCESS_H
 #define NSACC_LIB_CONVERSION_NSATILETONVVM_TILEACCESS_H
 
+#include "NSATile/IR/NSATileOps.h"
 #include "ProgramValues.h"
 #include "ThreadMap.h"
 
@@ -12,27 +13,11 @@ namespace nsacc {
 mlir::Value getElementPointer(CodeBuilder &b, const Buffer &buffer,
                               mlir::ValueRange indices);
 
-/// A list in memory that names a tile's rows; null: the rows are neighbours.
-struct ListedRows {
-  ListedRows() = default;
-  /// The list of an `nsatile.load` or `nsatile.store`.
-  template <typename OpTy>
-  explicit ListedRows(OpTy op)
-      : list(op.getList()), place(op.getPlace()), divisor(op.getDivisor()) {}
-
-  mlir::Value list;
-  mlir::ValueRange place;
-  int64_t divisor = 1;
-};
-
-/// Elements of a load's or a store's tile: their addresses, and whether they
-/// are within the limits.
+/// Elements of the tile at a place: their addresses, and whether they are
+/// within the limits.
 class TileAccess {
 public:
-  TileAccess(CodeBuilder &b, const ProgramValues &program, mlir::Value buffer,
-             mlir::ValueRange offsets, mlir::ValueRange limits,
-             llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<int64_t> steps,
-             llvm::ArrayRef<int64_t> shape, const ListedRows &rows = {});
+  TileAccess(CodeBuilder &b, const ProgramValues &program, nsatile::AtOp at);
 
   /// Whether an element is within the limits; null: always.
   mlir::Value getInside(llvm::ArrayRef<IndexSum> coordinates);
@@ -81,10 +66,10 @@ private:
   llvm::SmallVector<mlir::Value, 4> origin;
   /// The buffer's dimension for the tile's last dimension.
   int64_t lastDim = -1;
-  llvm::SmallVector<int64_t, 3> shape;
+  llvm::ArrayRef<int64_t> shape;
   const Buffer *list = nullptr;
-  llvm::SmallVector<mlir::Value, 4> place;
-  int64_t divisor = 1;
+  llvm::SmallVector<mlir::Value, 4> entry;
+  int64_t divisor;
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, mlir::Value> listed;
 };
 

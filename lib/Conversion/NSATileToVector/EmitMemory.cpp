@@ -13,26 +13,21 @@ namespace {
 /// The part of a buffer that belongs to a tile.
 class TileAccess {
 public:
-  TileAccess(TileEmitter &emitter, Value buffer, ValueRange offsets,
-             ValueRange limits, ArrayRef<int64_t> dims, ArrayRef<int64_t> steps,
-             ArrayRef<int64_t> shape, Value list, ValueRange place,
-             int64_t divisor)
+  TileAccess(TileEmitter &emitter, AtOp at)
       : emitter(emitter), builder(emitter.getBuilder()), loc(emitter.getLoc()),
-        buffer(buffer), dims(dims), steps(steps), shape(shape),
-        divisor(divisor) {
-    for (Value offset : offsets)
-      this->offsets.push_back(emitter.lookup(offset));
-    if (list)
-      this->list = emitter.lookup(list);
-    for (Value index : place)
-      this->place.push_back(emitter.lookup(index));
-    for (auto [index, limit] : llvm::enumerate(limits))
+        at(at), buffer(emitter.lookup(at.getBuffer())), dims(at.getDims()),
+        shape(at.getShape()), offsets(emitter.lookupAll(at.getOffsets())) {
+    if (at.isListed()) {
+      list = emitter.lookup(at.getList());
+      entry = emitter.lookupAll(at.getEntry());
+    }
+    for (auto [index, limit] : llvm::enumerate(at.getLimits()))
       bound(index, emitter.lookup(limit));
   }
 
   /// False if elements of the tile's vectors can't be neighbours in memory.
   bool mayHaveUnitStride() {
-    return !dims.empty() && steps.back() == 1 &&
+    return !dims.empty() && at.getStep(dims.size() - 1) == 1 &&
            dims.back() == static_cast<int64_t>(offsets.size()) - 1 &&
            (ShapedType::isDynamic(getLastStride()) || getLastStride() == 1);
   }
@@ -53,7 +48,6 @@ public:
     return inside;
   }
   Value isRowInside() { return isInside(dims.size() - 1); }
-  bool isListed() const { return list != nullptr; }
   Value both(Value lhs, Value rhs) {
     return arith::AndIOp::create(builder, loc, lhs, rhs);
   }
@@ -72,9 +66,10 @@ public:
     for (auto [index, dim] : llvm::enumerate(dims)) {
       sizes.push_back(builder.getIndexAttr(shape[index]));
       Value stride = metadata.getStrides()[dim];
-      strides.push_back(arith::MulIOp::create(builder, loc, stride,
-                                              emitter.constant(steps[index]))
-                            .getResult());
+      strides.push_back(
+          arith::MulIOp::create(builder, loc, stride,
+                                emitter.constant(at.getStep(index)))
+              .getResult());
     }
     strides.back() = builder.getIndexAttr(1);
     return memref::ReinterpretCastOp::create(
@@ -150,17 +145,18 @@ private:
   void bound(size_t index, Value limit) {
     bool isListed = list && index == 0;
     Value size =
-        isListed ? memref::DimOp::create(builder, loc, list, place.size() - 1)
+        isListed ? memref::DimOp::create(builder, loc, list, entry.size() - 1)
                  : memref::DimOp::create(builder, loc, buffer, dims[index]);
-    Value offset = isListed ? place.back() : offsets[dims[index]];
+    Value offset = isListed ? entry.back() : offsets[dims[index]];
     Value zero = emitter.constant(0), tile = emitter.constant(shape[index]);
     limit = arith::MinSIOp::create(builder, loc, limit, size);
+    int64_t step = at.getStep(index);
     auto stepsTo = [&](Value position) -> Value {
       Value distance = arith::SubIOp::create(builder, loc, position, offset);
       Value steps = distance;
-      if (this->steps[index] != 1)
-        steps = arith::CeilDivSIOp::create(
-            builder, loc, distance, emitter.constant(this->steps[index]));
+      if (step != 1)
+        steps = arith::CeilDivSIOp::create(builder, loc, distance,
+                                           emitter.constant(step));
       steps = arith::MaxSIOp::create(builder, loc, steps, zero);
       return arith::MinSIOp::create(builder, loc, steps, tile);
     };
@@ -201,9 +197,9 @@ private:
       Value distance = point[index];
       if (list && index == 0)
         distance = getListedRow(distance);
-      if (steps[index] != 1)
+      if (at.getStep(index) != 1)
         distance = arith::MulIOp::create(builder, loc, distance,
-                                         emitter.constant(steps[index]));
+                                         emitter.constant(at.getStep(index)));
       indices[dim] =
           arith::AddIOp::create(builder, loc, offsets[dim], distance);
     }
@@ -211,11 +207,12 @@ private:
   }
 
   Value getListedRow(Value row) {
-    SmallVector<Value> indices(place);
+    SmallVector<Value> indices(entry);
     indices.back() = arith::AddIOp::create(builder, loc, indices.back(), row);
     Value named = arith::IndexCastOp::create(
         builder, loc, builder.getIndexType(),
         memref::LoadOp::create(builder, loc, list, indices));
+    int64_t divisor = at.getDivisor();
     return divisor == 1 ? named
                         : arith::DivUIOp::create(builder, loc, named,
                                                  emitter.constant(divisor))
@@ -225,10 +222,10 @@ private:
   TileEmitter &emitter;
   OpBuilder &builder;
   Location loc;
+  AtOp at;
   Value buffer, list;
-  ArrayRef<int64_t> dims, steps, shape;
-  int64_t divisor;
-  SmallVector<Value> offsets, place, lower, upper;
+  ArrayRef<int64_t> dims, shape;
+  SmallVector<Value> offsets, entry, lower, upper;
 };
 
 } // namespace
@@ -241,14 +238,11 @@ LogicalResult TileEmitter::expectBytes(Operation *op, Value buffer) {
 }
 
 LogicalResult TileEmitter::emitLoad(LoadOp op) {
-  if (failed(expectBytes(op, op.getBuffer())))
+  AtOp at = op.getAt();
+  if (failed(expectBytes(op, at.getBuffer())))
     return failure();
   auto type = cast<RankedTensorType>(op.getTile().getType());
-  SmallVector<int64_t> steps(op.getSteps().value_or(ArrayRef<int64_t>()));
-  steps.resize(type.getRank(), 1);
-  TileAccess access(*this, lookup(op.getBuffer()), op.getOffsets(),
-                    op.getLimits(), op.getDims(), steps, type.getShape(),
-                    op.getList(), op.getPlace(), op.getDivisor());
+  TileAccess access(*this, at);
   Value copy = allocate(type);
   auto emitCopy = [&] {
     Value zero = arith::ConstantOp::create(
@@ -262,8 +256,8 @@ LogicalResult TileEmitter::emitLoad(LoadOp op) {
       storeVector(loadVector(access.getBuffer(), source, width), copy, point);
     });
   };
-  if (access.isListed() || !access.mayHaveUnitStride() ||
-      placement.isWritten(op.getBuffer())) {
+  if (at.isListed() || !access.mayHaveUnitStride() ||
+      placement.isWritten(at.getBuffer())) {
     emitCopy();
     memory[op.getTile()] = copy;
     return success();
@@ -287,13 +281,9 @@ LogicalResult TileEmitter::emitLoad(LoadOp op) {
 }
 
 LogicalResult TileEmitter::emitStore(StoreOp op) {
-  if (failed(expectBytes(op, op.getBuffer())))
+  if (failed(expectBytes(op, op.getAt().getBuffer())))
     return failure();
-  auto type = cast<RankedTensorType>(op.getTile().getType());
-  SmallVector<int64_t> steps(type.getRank(), 1);
-  TileAccess access(*this, lookup(op.getBuffer()), op.getOffsets(),
-                    op.getLimits(), op.getDims(), steps, type.getShape(),
-                    op.getList(), op.getPlace(), op.getDivisor());
+  TileAccess access(*this, op.getAt());
   access.forEachInside([&](ValueRange point, ValueRange target, int64_t width) {
     storeVector(VectorReader(*this, point, width).read(op.getTile()),
                 access.getBuffer(), target);
@@ -328,11 +318,7 @@ static void waitForTurn(OpBuilder &builder, Location loc, Value turn,
 }
 
 void TileEmitter::emitAccumulate(AccumulateOp op) {
-  auto type = cast<RankedTensorType>(op.getTile().getType());
-  SmallVector<int64_t> steps(type.getRank(), 1);
-  TileAccess access(*this, lookup(op.getBuffer()), op.getOffsets(),
-                    op.getLimits(), op.getDims(), steps, type.getShape(),
-                    /*list=*/Value(), /*place=*/ValueRange(), /*divisor=*/1);
+  TileAccess access(*this, op.getAt());
   if (!op.getTurn()) {
     // Other threads may add at the same time.
     access.forEachElement(
@@ -344,14 +330,12 @@ void TileEmitter::emitAccumulate(AccumulateOp op) {
     return;
   }
   Value turns = lookup(op.getTurns());
-  SmallVector<Value> place;
-  for (Value index : op.getPlace())
-    place.push_back(lookup(index));
+  SmallVector<Value> counter = lookupAll(op.getCounter());
   Value turn = arith::IndexCastOp::create(builder, loc, builder.getI32Type(),
                                           lookup(op.getTurn()));
   Value none =
       arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(0));
-  waitForTurn(builder, loc, turn, turns, place);
+  waitForTurn(builder, loc, turn, turns, counter);
   Value isFirst =
       arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, turn, none);
   access.forEachInside([&](ValueRange point, ValueRange target, int64_t width) {
@@ -364,5 +348,5 @@ void TileEmitter::emitAccumulate(AccumulateOp op) {
   addAtomically(
       builder, loc,
       arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(1)),
-      turns, place);
+      turns, counter);
 }

@@ -71,11 +71,8 @@ LogicalResult TileEmitter::emitGather(GatherOp op) {
 LogicalResult TileEmitter::emitLookup(LookupOp op) {
   if (failed(expectBytes(op, op.getBuffer())))
     return failure();
-  SmallVector<Value> indices;
-  for (Value index : op.getIndices())
-    indices.push_back(lookup(index));
-  values.map(op.getResult(),
-             Gatherer(*this, lookup(op.getBuffer())).gather(indices, 1));
+  values.map(op.getResult(), Gatherer(*this, lookup(op.getBuffer()))
+                                 .gather(lookupAll(op.getIndices()), 1));
   return success();
 }
 

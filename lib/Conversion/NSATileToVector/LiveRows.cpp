@@ -120,10 +120,11 @@ LiveRows::Need LiveRows::findNeed(OpOperand &use) const {
   unsigned index = use.getOperandNumber();
   return llvm::TypeSwitch<Operation *, Need>(use.getOwner())
       .Case([&](StoreOp op) -> Need {
-        if (op.getList() || op.getDims().empty())
+        AtOp at = op.getAt();
+        if (at.isListed() || !at.getSteps().empty() || at.getDims().empty())
           return Need::all();
         return {Need::Kind::Some,
-                {op.getOffsets()[op.getDims().front()], op.getLimits().front(),
+                {at.getOffsets()[at.getDims().front()], at.getLimits().front(),
                  /*scale=*/1, /*start=*/{}}};
       })
       .Case([&](tensor::ExpandShapeOp op) {

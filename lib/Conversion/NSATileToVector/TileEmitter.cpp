@@ -62,6 +62,8 @@ LogicalResult TileEmitter::emit(Operation *op) {
           })
           .Case([&](scf::ForOp loop) { return emitFor(loop); })
           .Case([&](scf::IfOp ifOp) { return emitIf(ifOp); })
+          // Accesses compute their addresses.
+          .Case([&](AtOp) { return success(); })
           .Case([&](LoadOp load) { return emitLoad(load); })
           .Case([&](StoreOp store) { return emitStore(store); })
           .Case(
@@ -107,12 +109,9 @@ LogicalResult TileEmitter::emit(Operation *op) {
           .Case(
               [&](tensor::InsertSliceOp insert) { return emitInsert(insert); })
           .Case([&](tensor::ExtractOp extract) {
-            SmallVector<Value> indices;
-            for (Value index : extract.getIndices())
-              indices.push_back(lookup(index));
-            values.map(
-                extract.getResult(),
-                VectorReader(*this, indices, 1).read(extract.getTensor()));
+            values.map(extract.getResult(),
+                       VectorReader(*this, lookupAll(extract.getIndices()), 1)
+                           .read(extract.getTensor()));
             return success();
           })
           .Default([&](Operation *other) { return emitScalarOp(other); });

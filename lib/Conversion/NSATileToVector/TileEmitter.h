@@ -46,6 +46,10 @@ public:
   mlir::Value lookup(mlir::Value value) {
     return values.lookupOrDefault(value);
   }
+  llvm::SmallVector<mlir::Value> lookupAll(mlir::ValueRange values) {
+    return llvm::map_to_vector(
+        values, [&](mlir::Value value) { return lookup(value); });
+  }
   /// Memory that holds a tile in row-major order; null if the tile is computed
   /// by its readers.
   mlir::Value getMemory(mlir::Value tile) { return memory.lookup(tile); }

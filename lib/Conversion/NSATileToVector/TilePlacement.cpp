@@ -1,6 +1,7 @@
 //===- TilePlacement.cpp - Placement of tiles' values ---------------------===//
 
 #include "TilePlacement.h"
+#include "NSATile/IR/NSATileUses.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -46,9 +47,8 @@ TilePlacement::TilePlacement(ProgramOp program) {
       [&](Operation *op) { ops.push_back(op); });
   for (Operation *op : ops)
     if (!isa<LoadOp, GatherOp>(op) && !isMemoryEffectFree(op))
-      for (Value operand : op->getOperands())
-        if (isa<MemRefType>(operand.getType()))
-          written.insert(getRoot(operand));
+      forEachBuffer(
+          op, [&](Value buffer, bool) { written.insert(getRoot(buffer)); });
   // Users come first: a tile's needs depend on the placement of its readers.
   for (Operation *op : llvm::reverse(ops)) {
     for (Region &region : op->getRegions())

@@ -53,11 +53,7 @@ protected:
     return isRagged ? SmallVector<Value>() : SmallVector<Value>{batchRow};
   }
   /// Place of the program's lists in a tensor [.., tokens, heads, top].
-  struct Place {
-    SmallVector<Value> offsets, limits;
-    SmallVector<int64_t> dims;
-  };
-  Place getListPlace();
+  nsatile::TilePlace getListPlace();
   /// Loads an element of `tensor` for each of the lists, from the one at
   /// `first` on; 0 behind the batch row's end.
   Tile loadRows(Value tensor, Value first, bool headsFirst = false);
@@ -216,27 +212,28 @@ void ListProgram::report() {
     kListRemarks.passed(op, lists + ", in the order in which they stand");
 }
 
-ListProgram::Place ListProgram::getListPlace() {
+nsatile::TilePlace ListProgram::getListPlace() {
   int64_t tokens = isRagged ? 0 : 1;
-  Place place = {
-      getBatch(), {end, m.constant(type.getTop())}, {tokens, tokens + 2}};
+  nsatile::TilePlace place = {.offsets = getBatch(),
+                              .limits = {end, m.constant(type.getTop())},
+                              .dims = {tokens, tokens + 2},
+                              .shape = {countLists(width), width}};
   place.offsets.append({firstList, head, firstColumn});
   return place;
 }
 
 Tile ListProgram::loadRows(Value tensor, Value first, bool headsFirst) {
-  auto stored = cast<NamedTensorType>(tensor.getType());
   SmallVector<Value> offsets = getBatch();
   SmallVector<int64_t> dims = {static_cast<int64_t>(offsets.size()) +
                                headsFirst};
   offsets.append({first, head});
   if (headsFirst)
     std::swap(offsets.end()[-2], offsets.end()[-1]);
-  Value loaded = nsatile::LoadOp::create(
-      builder, loc,
-      cast<RankedTensorType>(
-          math.getType(TileAxes::Row, stored.getElementType())),
-      program.getBuffer(tensor), offsets, end, dims, DenseI64ArrayAttr());
+  Value loaded = nsatile::loadTile(builder, loc, program.getBuffer(tensor),
+                                   {.offsets = offsets,
+                                    .limits = {end},
+                                    .dims = dims,
+                                    .shape = {countLists(width)}});
   return toIndex({loaded, TileAxes::Row});
 }
 
@@ -277,10 +274,9 @@ void ListProgram::store(Tile blocks) {
                                   math.integer(i32, kListPadding));
     blocks = math.select(isPadding, math.integer(i32, -1), blocks);
   }
-  Place place = getListPlace();
-  nsatile::StoreOp::create(builder, loc, blocks.value,
-                           program.getBuffer(op->getResult(0)), place.offsets,
-                           place.limits, place.dims);
+  nsatile::TilePlace place = getListPlace();
+  nsatile::storeTile(builder, loc, blocks.value,
+                     program.getBuffer(op->getResult(0)), place);
   launch(program, grid,
          plan.math().mul(plan.getSize(type.getDims().back()), countParts()));
 }
@@ -312,13 +308,9 @@ Tile HandedIn::isCounted() {
 }
 
 HandedIn::Entries HandedIn::load() {
-  Type stored = op.getIndices().getType().getElementType();
-  Place place = getListPlace();
-  Value loaded = nsatile::LoadOp::create(
-      builder, loc,
-      cast<RankedTensorType>(math.getType(TileAxes::Matrix, stored)),
-      program.getBuffer(op.getIndices()), place.offsets, place.limits,
-      place.dims, DenseI64ArrayAttr());
+  nsatile::TilePlace place = getListPlace();
+  Value loaded = nsatile::loadTile(builder, loc,
+                                   program.getBuffer(op.getIndices()), place);
   Tile exist = isBelow(lists, scalar(end));
   if (op.getCount())
     exist = both(exist, isCounted());

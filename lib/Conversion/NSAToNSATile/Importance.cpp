@@ -232,30 +232,25 @@ Tile ImportanceTiles::load(Value tensor, const Columns &columns) {
   IndexMath m = program.math();
   auto type = cast<NamedTensorType>(tensor.getType());
   bool perQueryHead = isPerQueryHead(tensor);
-  SmallVector<Value> offsets;
-  if (tile.dims.batch)
-    offsets.push_back(tile.batchRow);
-  int64_t token = offsets.size();
-  offsets.append({m.add(tile.rowStart, tile.firstToken),
-                  perQueryHead ? tile.firstHead : tile.keyHead, columns.first});
-  SmallVector<int64_t> dims = {token, token + 2}, steps = {1, columns.step},
-                       shape = {tile.tokens, columns.count};
-  SmallVector<Value> limits = {m.add(tile.rowStart, tile.numTokens),
-                               program.getSize(type.getDims().back())};
+  nsatile::TilePlace place = {.offsets = tile.getBatch()};
+  int64_t token = place.offsets.size();
+  place.offsets.append({m.add(tile.rowStart, tile.firstToken),
+                        perQueryHead ? tile.firstHead : tile.keyHead,
+                        columns.first});
+  place.dims = {token, token + 2};
+  place.steps = {1, columns.step};
+  place.shape = {tile.tokens, columns.count};
+  place.limits = {m.add(tile.rowStart, tile.numTokens),
+                  program.getSize(type.getDims().back())};
   if (perQueryHead) {
-    dims.insert(dims.begin() + 1, token + 1);
-    steps.insert(steps.begin() + 1, 1);
-    shape.insert(shape.begin() + 1, tile.group);
-    limits.insert(limits.begin() + 1, program.getSize(tile.dims.head));
+    place.dims.insert(place.dims.begin() + 1, token + 1);
+    place.steps.insert(place.steps.begin() + 1, 1);
+    place.shape.insert(place.shape.begin() + 1, tile.group);
+    place.limits.insert(place.limits.begin() + 1,
+                        program.getSize(tile.dims.head));
   }
-  Value buffer = program.getBuffer(tensor);
-  Type elementType = cast<MemRefType>(buffer.getType()).getElementType();
-  DenseI64ArrayAttr stepsAttr;
-  if (columns.step != 1)
-    stepsAttr = builder.getDenseI64ArrayAttr(steps);
-  Value value = nsatile::LoadOp::create(
-      builder, loc, RankedTensorType::get(shape, elementType), buffer, offsets,
-      limits, dims, stepsAttr);
+  Value value =
+      nsatile::loadTile(builder, loc, program.getBuffer(tensor), place);
   if (perQueryHead) {
     SmallVector<ReassociationIndices> rows = {{0, 1}, {2}};
     value = tensor::CollapseShapeOp::create(builder, loc, value, rows);
@@ -610,17 +605,14 @@ LogicalResult nsacc::buildImportanceProgram(PlanBuilder &plan,
         cast<RankedTensorType>(value.getType())
             .clone({tile.tokens, heads, chunk}),
         value, SmallVector<ReassociationIndices>{{0, 1}, {2}});
-    SmallVector<Value> offsets;
-    if (tile.dims.batch)
-      offsets.push_back(tile.batchRow);
-    int64_t token = offsets.size();
-    offsets.append({m.add(tile.rowStart, tile.firstToken),
-                    m.mul(tile.keyHead, heads), first});
-    SmallVector<Value> limits = {m.add(tile.rowStart, tile.numTokens),
-                                 program.getSize(type.getDims().end()[-2]),
-                                 end};
-    nsatile::StoreOp::create(builder, loc, value, target, offsets, limits,
-                             SmallVector<int64_t>{token, token + 1, token + 2});
+    nsatile::TilePlace place = {.offsets = tile.getBatch()};
+    int64_t token = place.offsets.size();
+    place.offsets.append({m.add(tile.rowStart, tile.firstToken),
+                          m.mul(tile.keyHead, heads), first});
+    place.limits = {m.add(tile.rowStart, tile.numTokens),
+                    program.getSize(type.getDims().end()[-2]), end};
+    place.dims = {token, token + 1, token + 2};
+    nsatile::storeTile(builder, loc, value, target, place);
     return {};
   };
   foldColumns(program, end, chunk, {}, body);

@@ -188,9 +188,11 @@ void Inversion::buildClearProgram() {
   SmallVector<Value> place = getPlace(program, program.programId(1),
                                       m.mul(program.programId(0), count));
   int64_t last = place.size() - 1;
-  nsatile::StoreOp::create(builder, program.getLoc(), zero,
-                           program.import(lists.starts), place,
-                           program.import(numCounts), last);
+  Value starts = program.import(lists.starts);
+  nsatile::storeTile(builder, program.getLoc(), zero, starts,
+                     {.offsets = place,
+                      .limits = {program.import(numCounts)},
+                      .dims = {last}});
   program.launch(plan.math().ceilDiv(numCounts, count), getHeads(),
                  getGridRows());
 }
@@ -295,8 +297,8 @@ public:
     Value narrow = math.convert<arith::IndexCastOp>(
                            rows, program.getBuilder().getI32Type())
                        .value;
-    nsatile::StoreOp::create(program.getBuilder(), program.getLoc(), narrow,
-                             buffer, offsets, end, dim);
+    nsatile::storeTile(program.getBuilder(), program.getLoc(), narrow, buffer,
+                       {.offsets = offsets, .limits = {end}, .dims = {dim}});
   }
 
 private:

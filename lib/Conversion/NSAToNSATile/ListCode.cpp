@@ -62,11 +62,11 @@ public:
   /// Neighbours along the buffer's last dimension, from `place` on. Elements
   /// that aren't in front of `end` are 0.
   Tile load(Value buffer, ArrayRef<Value> place, Value end) {
-    Type element = cast<MemRefType>(buffer.getType()).getElementType();
-    int64_t last = place.size() - 1;
-    return {nsatile::LoadOp::create(getBuilder(), getLoc(),
-                                    getType(TileAxes::Row, element), buffer,
-                                    place, end, last),
+    return {nsatile::loadTile(getBuilder(), getLoc(), buffer,
+                              {.offsets = llvm::to_vector(place),
+                               .limits = {end},
+                               .dims = {static_cast<int64_t>(place.size()) - 1},
+                               .shape = {getRows()}}),
             TileAxes::Row};
   }
   Tile gather(Value buffer, ArrayRef<Tile> indices, Tile where) {
@@ -180,9 +180,10 @@ void ListCode::clear(Value memory) {
   auto type = RankedTensorType::get({size}, builder.getI32Type());
   Value zero = arith::ConstantOp::create(builder, program.getLoc(),
                                          builder.getZeroAttr(type));
-  nsatile::StoreOp::create(builder, program.getLoc(), zero, memory,
-                           program.math().constant(0),
-                           program.math().constant(size), int64_t{0});
+  IndexMath m = program.math();
+  nsatile::storeTile(
+      builder, program.getLoc(), zero, memory,
+      {.offsets = {m.constant(0)}, .limits = {m.constant(size)}, .dims = {0}});
 }
 
 Value ListCode::forEachWindow(int64_t size, WindowBody body) {
@@ -263,8 +264,10 @@ public:
   /// Clears the sets of keys number `first` to `end` (exclusive).
   void clear(Value first, Value end) {
     OpBuilder &builder = program.getBuilder();
+    auto type =
+        RankedTensorType::get({tileKeys, numWords}, builder.getI32Type());
     Value none = arith::ConstantOp::create(builder, program.getLoc(),
-                                           builder.getZeroAttr(getTileType()));
+                                           builder.getZeroAttr(type));
     forEachTile(first, end,
                 [&](Value key) { store(none, buffer, place, key, end); });
   }
@@ -282,19 +285,17 @@ public:
     IndexMath m = program.math();
     Value zero = m.constant(0), words = m.constant(numWords);
     forEachTile(zero, count, [&](Value key) {
-      Value sets = nsatile::LoadOp::create(
-          program.getBuilder(), program.getLoc(), getTileType(), buffer,
-          ValueRange{key, zero}, ValueRange{count, words},
-          ArrayRef<int64_t>{0, 1});
+      Value sets =
+          nsatile::loadTile(program.getBuilder(), program.getLoc(), buffer,
+                            {.offsets = {key, zero},
+                             .limits = {count, words},
+                             .dims = {0, 1},
+                             .shape = {tileKeys, numWords}});
       store(sets, to.members, to.place, key, count);
     });
   }
 
 private:
-  RankedTensorType getTileType() {
-    return RankedTensorType::get({tileKeys, numWords},
-                                 program.getBuilder().getI32Type());
-  }
   void forEachTile(Value first, Value end,
                    llvm::function_ref<void(Value)> body) {
     forTiles(program, first, end, tileKeys, /*carried=*/{},
@@ -306,10 +307,10 @@ private:
     SmallVector<Value> offsets(behind);
     int64_t keys = offsets.size();
     offsets.append({key, m.constant(0)});
-    nsatile::StoreOp::create(program.getBuilder(), program.getLoc(), sets,
-                             memory, offsets,
-                             ValueRange{end, m.constant(numWords)},
-                             ArrayRef<int64_t>{keys, keys + 1});
+    nsatile::storeTile(program.getBuilder(), program.getLoc(), sets, memory,
+                       {.offsets = offsets,
+                        .limits = {end, m.constant(numWords)},
+                        .dims = {keys, keys + 1}});
   }
 
   ProgramBuilder &program;

@@ -32,9 +32,7 @@ public:
                           TileMath &math) override;
 
 private:
-  struct Access {
-    SmallVector<Value> offsets, limits;
-    SmallVector<int64_t> dims, shape;
+  struct Access : nsatile::TilePlace {
     TileAxes axes = TileAxes::Scalar;
   };
   Access getAccess(const DimSet &dims);
@@ -87,10 +85,7 @@ Mapping::Access Mapping::getAccess(const DimSet &dims) {
 Tile Mapping::load(Value, Value buffer, NamedTensorType from,
                    const DimSet &dims) {
   Access access = getAccess(dims);
-  Type elementType = cast<MemRefType>(buffer.getType()).getElementType();
-  Value value = nsatile::LoadOp::create(
-      builder, loc, RankedTensorType::get(access.shape, elementType), buffer,
-      access.offsets, access.limits, access.dims, DenseI64ArrayAttr());
+  Value value = nsatile::loadTile(builder, loc, buffer, access);
   value = widen(builder, loc, value, from);
   if (access.axes == TileAxes::Scalar)
     value = tensor::ExtractOp::create(builder, loc, value, ValueRange());
@@ -133,8 +128,7 @@ void Mapping::store(Tile tile, Value buffer) {
                                     RankedTensorType::get({}, value.getType()));
   value = narrow(builder, loc, value,
                  cast<MemRefType>(buffer.getType()).getElementType());
-  nsatile::StoreOp::create(builder, loc, value, program.import(buffer),
-                           access.offsets, access.limits, access.dims);
+  nsatile::storeTile(builder, loc, value, program.import(buffer), access);
 }
 
 /// The schedule of the map. Copies of other tensors have small tiles.

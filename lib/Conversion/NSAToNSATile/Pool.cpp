@@ -55,11 +55,7 @@ private:
   /// First token of each window, before `getFirstStart`.
   Tile getWindowStarts();
   /// Place of a tile in a sequence of keys, and its limits.
-  struct Access {
-    SmallVector<Value> offsets, limits;
-    SmallVector<int64_t> dims;
-  };
-  Access getAccess(const ProgramBuilder::Row &row, Value first);
+  nsatile::TilePlace getPlace(const ProgramBuilder::Row &row, Value first);
   bool isPartial() { return pooled.getTail() == Tail::Average; }
 
   ProgramBuilder &program;
@@ -86,30 +82,27 @@ Tile Pooling::getWindowStarts() {
       window, {m.constant(pooled.getStride()), TileAxes::Scalar});
 }
 
-Pooling::Access Pooling::getAccess(const ProgramBuilder::Row &row,
-                                   Value first) {
+nsatile::TilePlace Pooling::getPlace(const ProgramBuilder::Row &row,
+                                     Value first) {
   IndexMath m = program.math();
-  Access access;
+  nsatile::TilePlace place = {.shape = {count, math.getColumns()}};
   if (!input.isRagged())
-    access.offsets.push_back(batchRow);
-  int64_t sequence = access.offsets.size();
-  access.offsets.append({m.add(row.start, first), head, m.constant(0)});
-  access.limits = {m.add(row.start, row.size), m.constant(math.getColumns())};
-  access.dims = {sequence, sequence + 2};
-  return access;
+    place.offsets.push_back(batchRow);
+  int64_t sequence = place.offsets.size();
+  place.offsets.append({m.add(row.start, first), head, m.constant(0)});
+  place.limits = {m.add(row.start, row.size), m.constant(math.getColumns())};
+  place.dims = {sequence, sequence + 2};
+  return place;
 }
 
 Tile Pooling::loadTokens(Value offset) {
   IndexMath m = program.math();
   Value first = m.add(m.mul(firstWindow, pooled.getStride()),
                       m.add(offset, pooled.getFirstStart()));
-  Access access = getAccess(tokens, first);
-  auto type = cast<RankedTensorType>(
-      math.getType(TileAxes::Matrix, input.getElementType()));
-  Value loaded = nsatile::LoadOp::create(
-      builder, loc, type, program.getBuffer(op.getInput()), access.offsets,
-      access.limits, access.dims,
-      builder.getDenseI64ArrayAttr({pooled.getStride(), 1}));
+  nsatile::TilePlace place = getPlace(tokens, first);
+  place.steps = {pooled.getStride(), 1};
+  Value loaded =
+      nsatile::loadTile(builder, loc, program.getBuffer(op.getInput()), place);
   Tile tile = {widen(builder, loc, loaded, input), TileAxes::Matrix};
   if (!input.isRagged() || pooled.getFirstStart() == 0)
     return tile;
@@ -262,10 +255,9 @@ void Pooling::build(const RowGrid &grid) {
         builder, loc, math.getType(TileAxes::Matrix, result.getElementType()),
         value);
 
-  Access access = getAccess(windows, firstWindow);
-  nsatile::StoreOp::create(builder, loc, value,
-                           program.getBuffer(op.getResult()), access.offsets,
-                           access.limits, access.dims);
+  nsatile::TilePlace place = getPlace(windows, firstWindow);
+  nsatile::storeTile(builder, loc, value, program.getBuffer(op.getResult()),
+                     place);
 }
 
 LogicalResult nsacc::buildPoolProgram(PlanBuilder &plan, PoolOp op) {

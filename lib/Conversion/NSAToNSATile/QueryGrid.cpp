@@ -71,9 +71,9 @@ static Value buildRowsOfTiles(PlanBuilder &plan, const RowGrid &grid) {
   Value buffer = program.import(rows);
   scf::ForOp::create(builder, loc, first, end, m.constant(count), ValueRange(),
                      [&](OpBuilder &, Location, Value tile, ValueRange) {
-                       nsatile::StoreOp::create(builder, loc, numbers, buffer,
-                                                tile, end,
-                                                SmallVector<int64_t>{0});
+                       nsatile::storeTile(
+                           builder, loc, numbers, buffer,
+                           {.offsets = {tile}, .limits = {end}, .dims = {0}});
                        scf::YieldOp::create(builder, loc);
                      });
   Value one = plan.math().constant(1);

@@ -144,10 +144,12 @@ QueryTile nsacc::createListedTile(ProgramBuilder &program,
   QueryTile tile = createTile(program, dims, tokens, group, place);
   tile.firstToken = listed.firstToken;
   TileMath math(builder, loc, tokens, /*columns=*/1);
-  Value entries = nsatile::LoadOp::create(
-      builder, loc, RankedTensorType::get({tokens}, builder.getI32Type()),
-      listed.entries, listed.place, listed.end,
-      ArrayRef<int64_t>{static_cast<int64_t>(listed.place.size()) - 1});
+  Value entries = nsatile::loadTile(
+      builder, loc, listed.entries,
+      {.offsets = listed.place,
+       .limits = {listed.end},
+       .dims = {static_cast<int64_t>(listed.place.size()) - 1},
+       .shape = {tokens}});
   Tile named = math.convert<arith::IndexCastOp>({entries, TileAxes::Row},
                                                 builder.getIndexType());
   Tile token = math.apply<arith::DivUIOp>(
@@ -178,12 +180,8 @@ Value nsacc::repeatForHeads(ProgramBuilder &program, const QueryTile &tile,
 namespace {
 
 /// Place of a query tile's elements of a tensor in its buffer.
-struct Access {
-  SmallVector<Value> offsets, limits;
-  SmallVector<int64_t> dims, shape;
+struct Access : nsatile::TilePlace {
   bool hasToken = false, hasHead = false, hasChannel = false;
-  /// Null where rows are neighbours, or elements belong to all tokens.
-  const ListedTokens *listed = nullptr;
 };
 
 } // namespace
@@ -212,7 +210,9 @@ static Access getAccess(ProgramBuilder &program, const QueryTile &tile,
     case kToken:
       access.hasToken = true;
       if (tile.listed) {
-        access.listed = &*tile.listed;
+        access.list = tile.listed->entries;
+        access.entry = tile.listed->place;
+        access.divisor = tile.listed->top;
         access.offsets.push_back(tile.rowStart);
         tileDim(index, tile.tokens, tile.listed->end);
         break;
@@ -247,22 +247,10 @@ static void storeOnce(ProgramBuilder &program, const QueryTile &tile,
       m.select(isFirst, access.limits.front(), m.constant(0));
 }
 
-static Value load(ProgramBuilder &program, const Access &access, Value buffer,
-                  ArrayRef<int64_t> steps = {}) {
-  OpBuilder &builder = program.getBuilder();
-  Type elementType = cast<MemRefType>(buffer.getType()).getElementType();
-  auto load = nsatile::LoadOp::create(
-      builder, program.getLoc(),
-      RankedTensorType::get(access.shape, elementType), buffer, access.offsets,
-      access.limits, access.dims,
-      steps.empty() ? DenseI64ArrayAttr()
-                    : builder.getDenseI64ArrayAttr(steps));
-  if (access.listed) {
-    load.getListMutable().assign(access.listed->entries);
-    load.getPlaceMutable().assign(access.listed->place);
-    load.setDivisor(access.listed->top);
-  }
-  return load;
+static Value load(ProgramBuilder &program, const nsatile::TilePlace &place,
+                  Value buffer) {
+  return nsatile::loadTile(program.getBuilder(), program.getLoc(), buffer,
+                           place);
 }
 
 /// Access to a tensor with all dimensions in front of its last one.
@@ -357,8 +345,7 @@ void nsacc::storeQueryTile(ProgramBuilder &program, const QueryTile &tile,
                 cast<MemRefType>(buffer.getType()).getElementType());
   Value stored = expandRows(builder, loc, rows, tile.tokens, tile.group);
   storeOnce(program, tile, access);
-  nsatile::StoreOp::create(builder, loc, stored, buffer, access.offsets,
-                           access.limits, access.dims);
+  nsatile::storeTile(builder, loc, stored, buffer, access);
 }
 
 //===----------------------------------------------------------------------===//
@@ -394,8 +381,7 @@ void nsacc::storeQueryState(ProgramBuilder &program, const QueryTile &tile,
   Access access = getStateAccess(program, tile, buffer, prefix);
   storeOnce(program, tile, access);
   Value stored = expandRows(builder, loc, rows, tile.tokens, tile.group);
-  nsatile::StoreOp::create(builder, loc, stored, buffer, access.offsets,
-                           access.limits, access.dims);
+  nsatile::storeTile(builder, loc, stored, buffer, access);
 }
 
 //===----------------------------------------------------------------------===//
@@ -452,11 +438,9 @@ void nsacc::storeListedState(ProgramBuilder &program, const QueryTile &tile,
                                  m.mul(start, listed.top), listed.end);
   Value stored =
       expandRows(builder, program.getLoc(), rows, tile.tokens, tile.group);
-  auto store =
-      nsatile::StoreOp::create(builder, program.getLoc(), stored, buffer,
-                               access.offsets, access.limits, access.dims);
-  store.getListMutable().assign(listed.entries);
-  store.getPlaceMutable().assign(listed.place);
+  access.list = listed.entries;
+  access.entry = listed.place;
+  nsatile::storeTile(builder, program.getLoc(), stored, buffer, access);
 }
 
 Value nsacc::loadListedState(ProgramBuilder &program, const QueryTile &tile,
@@ -471,10 +455,10 @@ Value nsacc::loadListedState(ProgramBuilder &program, const QueryTile &tile,
   }
   Access access = getEntryAccess(
       program, tile, buffer, m.add(m.mul(first, top), entry), m.mul(end, top));
-  SmallVector<int64_t> steps(access.shape.size(), 1);
-  steps.front() = top;
+  access.steps.assign(access.shape.size(), 1);
+  access.steps.front() = top;
   return collapseRows(program.getBuilder(), program.getLoc(),
-                      load(program, access, buffer, steps));
+                      load(program, access, buffer));
 }
 
 //===----------------------------------------------------------------------===//
@@ -526,9 +510,7 @@ static Value loadLists(ProgramBuilder &program, const QueryTile &tile,
   SelectionType type = getSelectionType(selection);
   bool perQueryHead = isPerQueryHead(type, tile.dims, tile.group);
   ProgramBuilder::Row row = program.getRow(type.getRowDim(), tile.batchRow);
-  Access access;
-  if (tile.dims.batch)
-    access.offsets.push_back(tile.batchRow);
+  nsatile::TilePlace access = {.offsets = tile.getBatch()};
   int64_t token = access.offsets.size();
   access.offsets.append(
       {getListOfToken(program, tile, selection, tile.firstToken),
@@ -610,8 +592,7 @@ ListsOfTile nsacc::getListsOfTile(ProgramBuilder &program,
   bool perQueryHead = isPerQueryHead(type, tile.dims, tile.group);
   ProgramBuilder::Row row = program.getRow(type.getRowDim(), tile.batchRow);
   ListsOfTile lists;
-  if (tile.dims.batch)
-    lists.offsets.push_back(tile.batchRow);
+  lists.offsets = tile.getBatch();
   lists.along = lists.offsets.size();
   lists.offsets.append(
       {row.start,

@@ -63,6 +63,12 @@ struct QueryTile : QueryPlace {
   mlir::Value tokenOfRow, headOfRow;
 
   int64_t getRows() const { return tokens * group; }
+  /// Indices in front of the token's: the batch row's, where the batch is
+  /// dense.
+  llvm::SmallVector<mlir::Value> getBatch() const {
+    return dims.batch ? llvm::SmallVector<mlir::Value>{batchRow}
+                      : llvm::SmallVector<mlir::Value>();
+  }
 };
 
 /// Number of slices into which a schedule cuts the channels of a tensor; 1 for

@@ -105,29 +105,24 @@ Value Scorer::loadValues(Value tensor, const KeyTile &keys) {
 
 Value Scorer::loadChannels(Value tensor, const KeyTile &keys,
                            const std::optional<ChannelSlice> &slice) {
-  OpBuilder &builder = program.getBuilder();
   IndexMath m = program.math();
   auto type = cast<NamedTensorType>(tensor.getType());
   int64_t channels = *program.getPlan().getStaticSize(type.getDims().back());
   Value buffer = program.getBuffer(tensor);
-  SmallVector<Value> offsets;
+  nsatile::TilePlace place = {
+      .shape = {keys.count, slice ? slice->count : channels}};
   if (!type.isRagged())
-    offsets.push_back(tile.batchRow);
-  int64_t sequence = offsets.size();
-  offsets.push_back(m.add(getKeyRow().start, keys.first));
-  offsets.push_back(tile.keyHead);
-  offsets.push_back(slice ? slice->first : m.constant(0));
-  SmallVector<Value> limits = {m.add(getKeyRow().start, getKeyRow().size),
-                               m.constant(channels)};
-  DenseI64ArrayAttr steps;
+    place.offsets.push_back(tile.batchRow);
+  int64_t sequence = place.offsets.size();
+  place.offsets.append({m.add(getKeyRow().start, keys.first), tile.keyHead,
+                        slice ? slice->first : m.constant(0)});
+  place.limits = {m.add(getKeyRow().start, getKeyRow().size),
+                  m.constant(channels)};
+  place.dims = {sequence, sequence + 2};
   if (keys.step != 1)
-    steps = builder.getDenseI64ArrayAttr({keys.step, 1});
-  return nsatile::LoadOp::create(
-      builder, program.getLoc(),
-      RankedTensorType::get({keys.count, slice ? slice->count : channels},
-                            type.getElementType()),
-      buffer, offsets, limits, ArrayRef<int64_t>{sequence, sequence + 2},
-      steps);
+    place.steps = {keys.step, 1};
+  return nsatile::loadTile(program.getBuilder(), program.getLoc(), buffer,
+                           place);
 }
 
 Tile Scorer::getKeyIndices(TileMath &math, const KeyTile &tile) {

@@ -43,9 +43,8 @@ RowState ListWalk::run(const QueryRows &rows) {
     nsatile::FoldDomain domain = {
         .ranges = bounds.getRanges(bounds.getBounds(few), tiling),
         .list = list,
+        .indices = tile.getBatch(),
         .parts = tiling.parts};
-    if (tile.dims.batch)
-      domain.indices.push_back(tile.batchRow);
     domain.indices.push_back(getListOfToken(program, tile, selection, listed));
     Value head = getListHead(program, tile, selection);
     if (perQueryHead)

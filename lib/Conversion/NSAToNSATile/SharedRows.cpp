@@ -297,18 +297,16 @@ void Selecting::storeShared(Value indices, Value firstColumn) {
     SmallVector<ReassociationIndices> groups = {{0, 1}, {2}};
     repeated = tensor::CollapseShapeOp::create(builder, loc, repeated, groups);
     loopOver(m.constant(0), m.constant(sharing.keyHeads), [&](Value member) {
-      SmallVector<Value> offsets;
-      if (tile.dims.batch)
-        offsets.push_back(tile.batchRow);
-      int64_t dim = offsets.size();
+      nsatile::TilePlace place = {.offsets = tile.getBatch()};
+      int64_t dim = place.offsets.size();
       Value keyHead = m.add(firstKeyHead, member);
-      offsets.append(
+      place.offsets.append(
           {m.add(tile.rowStart, token), getFirstHead(keyHead), firstColumn});
-      SmallVector<Value> limits = {program.getSize(type.getDims().back()),
-                                   m.constant(type.getTop())};
-      nsatile::StoreOp::create(builder, loc, repeated,
-                               program.getBuffer(op.getResult()), offsets,
-                               limits, SmallVector<int64_t>{dim + 1, dim + 2});
+      place.limits = {program.getSize(type.getDims().back()),
+                      m.constant(type.getTop())};
+      place.dims = {dim + 1, dim + 2};
+      nsatile::storeTile(builder, loc, repeated,
+                         program.getBuffer(op.getResult()), place);
     });
   });
 }

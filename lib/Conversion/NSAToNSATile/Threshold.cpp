@@ -107,9 +107,10 @@ LogicalResult Selecting::buildPart(const PartialLists &partial) {
   Value start = m.mul(part.number, keep);
   SmallVector<Value> limits = {m.constant(units), m.add(start, keep)};
   forEachChosen(lists, [&](Value first, Tile keys) {
-    nsatile::StoreOp::create(builder, loc, keys.value, buffer,
-                             getPlaceOfLists(m.add(start, first)), limits,
-                             ArrayRef<int64_t>{3, 4});
+    nsatile::storeTile(builder, loc, keys.value, buffer,
+                       {.offsets = getPlaceOfLists(m.add(start, first)),
+                        .limits = limits,
+                        .dims = {3, 4}});
   });
   return success();
 }
@@ -122,15 +123,16 @@ void Selecting::mergeParts(const PartialLists &partial) {
   int64_t keep = type.getTop(), units = sharing.getUnits();
   int64_t width = std::clamp<int64_t>(elements / units, least, most);
   Value lists = createLists(width), buffer = program.import(partial.keys);
-  auto keysType = RankedTensorType::get({units, width}, builder.getI64Type());
   Value all = m.mul(program.importNumber(partial.parts), keep);
   SmallVector<Value> limits = {m.constant(units), all};
   scf::ForOp::create(
       builder, loc, m.constant(0), all, m.constant(width), ValueRange(),
       [&](OpBuilder &, Location, Value first, ValueRange) {
-        Value keys = nsatile::LoadOp::create(builder, loc, keysType, buffer,
-                                             getPlaceOfLists(first), limits,
-                                             ArrayRef<int64_t>{3, 4});
+        Value keys = nsatile::loadTile(builder, loc, buffer,
+                                       {.offsets = getPlaceOfLists(first),
+                                        .limits = limits,
+                                        .dims = {3, 4},
+                                        .shape = {units, width}});
         nsatile::OfferOp::create(builder, loc, keys, lists);
         scf::YieldOp::create(builder, loc);
       });

@@ -258,16 +258,14 @@ void Selecting::store(Value indices, Value first) {
 /// Stores tensor<tokens·heads x columns>, one list for each row of the tile.
 void Selecting::storeOwn(Value indices, Value first) {
   IndexMath m = program.math();
-  SmallVector<Value> offsets;
-  if (tile.dims.batch)
-    offsets.push_back(tile.batchRow);
-  int64_t token = offsets.size();
-  offsets.append({m.add(tile.rowStart, tile.firstToken),
-                  getFirstHead(tile.keyHead), first});
-  SmallVector<int64_t> dims = {token, token + 1, token + 2};
-  SmallVector<Value> limits = {m.add(tile.rowStart, tile.numTokens),
-                               program.getSize(type.getDims().back()),
-                               m.constant(type.getTop())};
+  nsatile::TilePlace place = {.offsets = tile.getBatch()};
+  int64_t token = place.offsets.size();
+  place.offsets.append({m.add(tile.rowStart, tile.firstToken),
+                        getFirstHead(tile.keyHead), first});
+  place.dims = {token, token + 1, token + 2};
+  place.limits = {m.add(tile.rowStart, tile.numTokens),
+                  program.getSize(type.getDims().back()),
+                  m.constant(type.getTop())};
   SmallVector<ReassociationIndices> groups = {{0, 1}, {2}};
   indices = tensor::ExpandShapeOp::create(
       builder, loc,
@@ -276,9 +274,8 @@ void Selecting::storeOwn(Value indices, Value first) {
            cast<RankedTensorType>(indices.getType()).getDimSize(1)},
           builder.getI32Type()),
       indices, groups);
-  nsatile::StoreOp::create(builder, loc, indices,
-                           program.getBuffer(op.getResult()), offsets, limits,
-                           dims);
+  nsatile::storeTile(builder, loc, indices, program.getBuffer(op.getResult()),
+                     place);
 }
 
 /// Merges each tile's keys with a sorted list.

@@ -61,13 +61,16 @@ static bool isWritten(Value buffer) {
     unsigned index =
         use.getOperandNumber() - launch.getArguments().getBeginOperandIndex();
     SmallVector<Value> views = {program.getBody().getArgument(index)};
-    while (!views.empty())
-      for (Operation *user : views.pop_back_val().getUsers()) {
-        if (isa<ViewLikeOpInterface>(user))
-          llvm::append_range(views, user->getResults());
+    while (!views.empty()) {
+      Value view = views.pop_back_val();
+      for (Operation *user : view.getUsers()) {
+        auto next = dyn_cast<ViewLikeOpInterface>(user);
+        if (next && next.getViewSource() == view)
+          views.push_back(next.getViewDest());
         else if (writes(user))
           return true;
       }
+    }
   }
   return false;
 }

@@ -16,8 +16,10 @@ nsatile.program @turns(%a: memref<?x64xf32>, %sums: memref<?x64xf32>, %turns: me
   %c64 = arith.constant 64 : index
   %x = nsatile.program_id 0
   %at = arith.muli %x, %c64 : index
-  %t = nsatile.load %a[%at, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xf32> -> tensor<64x64xf32>
-  nsatile.accumulate %t, %sums[%c0, %c0] dims [0, 1] limits [%n, %c64] turn %x of %turns[%c0] : memref<?xi32> : tensor<64x64xf32>, memref<?x64xf32>
+  %t_at = nsatile.at %a[%at, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xf32> -> !nsatile.place<64x64xf32>
+  %t = nsatile.load %t_at : tensor<64x64xf32>
+  %to = nsatile.at %sums[%c0, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.accumulate %t, %to turn %x of %turns[%c0] : memref<?xi32> : tensor<64x64xf32>
   nsatile.return
 }
 
@@ -31,7 +33,9 @@ nsatile.program @any_order(%a: memref<?x64xi32>, %sums: memref<?x64xi32>, %n: in
   %c64 = arith.constant 64 : index
   %x = nsatile.program_id 0
   %at = arith.muli %x, %c64 : index
-  %t = nsatile.load %a[%at, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xi32> -> tensor<64x64xi32>
-  nsatile.accumulate %t, %sums[%c0, %c0] dims [0, 1] limits [%n, %c64] : tensor<64x64xi32>, memref<?x64xi32>
+  %t_at = nsatile.at %a[%at, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xi32> -> !nsatile.place<64x64xi32>
+  %t = nsatile.load %t_at : tensor<64x64xi32>
+  %to = nsatile.at %sums[%c0, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xi32> -> !nsatile.place<64x64xi32>
+  nsatile.accumulate %t, %to : tensor<64x64xi32>
   nsatile.return
 }

@@ -48,9 +48,11 @@ nsatile.program @copy(%x: memref<?x128xbf16>, %y: memref<?x128xbf16>, %n: index)
     %t = nsatile.consumer_wait %buffer : !R
     %f = nsatile.fragment %t : tensor<128x128xbf16, #m> -> tensor<128x128xbf16, #a>
     nsatile.consumer_release %buffer : !R
-    nsatile.store %f, %y[%c0, %c0] dims [0, 1] limits [%n, %c128] : tensor<128x128xbf16, #a>, memref<?x128xbf16>
+    %to = nsatile.at %y[%c0, %c0] dims [0, 1] limits [%n, %c128] : memref<?x128xbf16> -> !nsatile.place<128x128xbf16>
+    nsatile.store %f, %to : tensor<128x128xbf16, #a>
   } producer {
-    nsatile.producer_load %buffer, %x[%c0, %c0] dims [0, 1] limits [%n, %c128] : !R, memref<?x128xbf16>
+    %from = nsatile.at %x[%c0, %c0] dims [0, 1] limits [%n, %c128] : memref<?x128xbf16> -> !nsatile.place<128x128xbf16>
+    nsatile.producer_load %buffer, %from : !R
   }
   nsatile.return
 }

@@ -11,7 +11,8 @@ nsatile.program @choose(%x: memref<4x64xi64>, %n: index) {
   %0 = arith.constant 0 : index
   %4 = arith.constant 4 : index
   %64 = arith.constant 64 : index
-  %keys = nsatile.load %x[%0, %0] dims [0, 1] limits [%4, %64] : memref<4x64xi64> -> !keys
+  %keys_at = nsatile.at %x[%0, %0] dims [0, 1] limits [%4, %64] : memref<4x64xi64> -> !nsatile.place<4x64xi64>
+  %keys = nsatile.load %keys_at : !keys
   %lists = nsatile.candidates from 1 : !lists
 
   // Keys go through shared memory, to the warps of their rows. A list that has no room for 64 more
@@ -48,6 +49,7 @@ nsatile.program @choose(%x: memref<4x64xi64>, %n: index) {
   // CHECK: nvvm.barrier
   // CHECK: arith.select %{{.*}}, %{{.*}}, %c-1_i64
   %chosen = nsatile.chosen %lists[%n] : !lists -> !keys
-  nsatile.store %chosen, %x[%0, %0] dims [0, 1] limits [%4, %64] : !keys, memref<4x64xi64>
+  %to = nsatile.at %x[%0, %0] dims [0, 1] limits [%4, %64] : memref<4x64xi64> -> !nsatile.place<4x64xi64>
+  nsatile.store %chosen, %to : !keys
   nsatile.return
 }

@@ -8,9 +8,11 @@
 nsatile.program @full(%k: !B, %n: index) {
   %c0 = arith.constant 0 : index
   %r = nsatile.circular_buffer : !R
-  nsatile.producer_load %r, %k[%c0, %c0] dims [0, 1] limits [%n, %n] : !R, !B
+  %from = nsatile.at %k[%c0, %c0] dims [0, 1] limits [%n, %n] : !B -> !nsatile.place<64x64xbf16>
+  nsatile.producer_load %r, %from : !R
+  %from_1 = nsatile.at %k[%c0, %c0] dims [0, 1] limits [%n, %n] : !B -> !nsatile.place<64x64xbf16>
   // expected-error @below {{finds no room: the circular buffer has 1 tiles already}}
-  nsatile.producer_load %r, %k[%c0, %c0] dims [0, 1] limits [%n, %n] : !R, !B
+  nsatile.producer_load %r, %from_1 : !R
   nsatile.return
 }
 
@@ -35,7 +37,8 @@ nsatile.program @empty() {
 nsatile.program @sometimes(%k: !B, %n: index, %c: i1) {
   %c0 = arith.constant 0 : index
   %r = nsatile.circular_buffer : !R
-  nsatile.producer_load %r, %k[%c0, %c0] dims [0, 1] limits [%n, %n] : !R, !B
+  %from = nsatile.at %k[%c0, %c0] dims [0, 1] limits [%n, %n] : !B -> !nsatile.place<64x64xbf16>
+  nsatile.producer_load %r, %from : !R
   scf.if %c {
     // expected-error @below {{expected a tile in the circular buffer on every way here, and the one before released}}
     %t = nsatile.consumer_wait %r : !R
@@ -54,7 +57,8 @@ nsatile.program @drained(%k: !B, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %r = nsatile.circular_buffer : !R
-  nsatile.producer_load %r, %k[%c0, %c0] dims [0, 1] limits [%n, %n] : !R, !B
+  %from = nsatile.at %k[%c0, %c0] dims [0, 1] limits [%n, %n] : !B -> !nsatile.place<64x64xbf16>
+  nsatile.producer_load %r, %from : !R
   // expected-error @below {{expected steps that fill circular buffers as often as they release them}}
   scf.for %j = %c0 to %n step %c1 {
     %t = nsatile.consumer_wait %r : !R

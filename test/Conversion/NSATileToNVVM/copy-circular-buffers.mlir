@@ -37,8 +37,10 @@ nsatile.program @attend(%k: !B, %v: !B, %q: !B, %out: memref<64x64xf32>, %n: ind
   %rv = nsatile.circular_buffer : !R
   %any = arith.cmpi slt, %c0, %n : index
   scf.if %any {
-    nsatile.producer_load %rk, %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
-    nsatile.producer_load %rv, %v[%c0, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+    %from = nsatile.at %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+    nsatile.producer_load %rk, %from : !R
+    %from_1 = nsatile.at %v[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+    nsatile.producer_load %rv, %from_1 : !R
   }
   %p0 = arith.constant dense<1.0> : tensor<64x64xbf16, #s>
   %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
@@ -47,8 +49,10 @@ nsatile.program @attend(%k: !B, %v: !B, %q: !B, %out: memref<64x64xf32>, %n: ind
     %next = arith.addi %j, %c1 : index
     %more = arith.cmpi slt, %next, %n : index
     scf.if %more {
-      nsatile.producer_load %rk, %k[%next, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
-      nsatile.producer_load %rv, %v[%next, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+      %from_2 = nsatile.at %k[%next, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+      nsatile.producer_load %rk, %from_2 : !R
+      %from_3 = nsatile.at %v[%next, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+      nsatile.producer_load %rv, %from_3 : !R
     }
     %s = nsatile.dot %p0, transpose %kt : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
     nsatile.consumer_release %rk : !R
@@ -57,7 +61,8 @@ nsatile.program @attend(%k: !B, %v: !B, %q: !B, %out: memref<64x64xf32>, %n: ind
     nsatile.consumer_release %rv : !R
     scf.yield %o : tensor<64x64xf32, #s>
   }
-  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %r, %to : tensor<64x64xf32, #s>
   nsatile.return
 }
 
@@ -87,28 +92,33 @@ nsatile.program @ahead(%k: !B, %q: !B, %out: memref<64x64xf32>, %n: index)
   %c2 = arith.constant 2 : index
   %c64 = arith.constant 64 : index
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
-  %qt = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+  %qt_at = nsatile.at %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+  %qt = nsatile.load %qt_at : tensor<64x64xbf16, #m>
   %rk = nsatile.circular_buffer : !R
   %any = arith.cmpi slt, %c0, %n : index
   scf.if %any {
-    nsatile.producer_load %rk, %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+    %from = nsatile.at %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+    nsatile.producer_load %rk, %from : !R
   }
   %two = arith.cmpi slt, %c1, %n : index
   scf.if %two {
-    nsatile.producer_load %rk, %k[%c1, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+    %from_1 = nsatile.at %k[%c1, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+    nsatile.producer_load %rk, %from_1 : !R
   }
   %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
     %kt = nsatile.consumer_wait %rk : !R
     %next = arith.addi %j, %c2 : index
     %more = arith.cmpi slt, %next, %n : index
     scf.if %more {
-      nsatile.producer_load %rk, %k[%next, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+      %from_2 = nsatile.at %k[%next, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+      nsatile.producer_load %rk, %from_2 : !R
     }
     %s = nsatile.dot %qt, transpose %kt acc %acc : (tensor<64x64xbf16, #m>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
     nsatile.consumer_release %rk : !R
     scf.yield %s : tensor<64x64xf32, #s>
   }
-  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %r, %to : tensor<64x64xf32, #s>
   nsatile.return
 }
 
@@ -146,7 +156,8 @@ nsatile.program @nested(%k: !B, %out: memref<64x64xf32>, %n: index)
     %rk = nsatile.circular_buffer : !R
     %any = arith.cmpi slt, %c0, %n : index
     scf.if %any {
-      nsatile.producer_load %rk, %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+      %from = nsatile.at %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+      nsatile.producer_load %rk, %from : !R
     }
     %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %sum) -> tensor<64x64xf32, #s> {
       %kt = nsatile.consumer_wait %rk : !R
@@ -155,12 +166,14 @@ nsatile.program @nested(%k: !B, %out: memref<64x64xf32>, %n: index)
       %next = arith.addi %j, %c1 : index
       %more = arith.cmpi slt, %next, %n : index
       scf.if %more {
-        nsatile.producer_load %rk, %k[%next, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+        %from_1 = nsatile.at %k[%next, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+        nsatile.producer_load %rk, %from_1 : !R
       }
       scf.yield %s : tensor<64x64xf32, #s>
     }
     scf.yield %r : tensor<64x64xf32, #s>
   }
-  nsatile.store %all, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %all, %to : tensor<64x64xf32, #s>
   nsatile.return
 }

@@ -13,8 +13,10 @@
 // CHECK: llvm.load
 nsatile.program @fast(%x: memref<?xf32>, %marks: memref<?xf32>, %n: index) {
   %c0 = arith.constant 0 : index
-  %t = nsatile.load %x[%c0] dims [0] limits [%n] : memref<?xf32> -> tensor<128xf32, #rows>
-  nsatile.store %t, %marks[%c0] dims [0] limits [%n] : tensor<128xf32, #rows>, memref<?xf32>
+  %t_at = nsatile.at %x[%c0] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<128xf32>
+  %t = nsatile.load %t_at : tensor<128xf32, #rows>
+  %to = nsatile.at %marks[%c0] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<128xf32>
+  nsatile.store %t, %to : tensor<128xf32, #rows>
   nsatile.raise %t : tensor<128xf32, #rows>
   nsatile.return
 }
@@ -29,8 +31,10 @@ nsatile.program @exact(%x: memref<?xf32>, %marks: memref<?xf32>, %n: index) {
   %c1 = arith.constant 1 : index
   nsatile.repair of (%n, %c1, %c1) {
   ^bb0(%i: index, %j: index, %k: index):
-    %t = nsatile.load %x[%i] dims [0] limits [%n] : memref<?xf32> -> tensor<128xf32, #rows>
-    nsatile.store %t, %marks[%i] dims [0] limits [%n] : tensor<128xf32, #rows>, memref<?xf32>
+    %t_at = nsatile.at %x[%i] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<128xf32>
+    %t = nsatile.load %t_at : tensor<128xf32, #rows>
+    %to = nsatile.at %marks[%i] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<128xf32>
+    nsatile.store %t, %to : tensor<128xf32, #rows>
   }
   nsatile.return
 }

@@ -29,7 +29,8 @@ nsatile.program @head(%out: memref<64x8xf32>) {
     %t = nsatile.dot_wait %p allow 0 : !nsatile.pending<tensor<64x8xf32, #s>>
     nsatile.consumer_release %rk : !K
     nsatile.consumer_release %rq : !Q
-    nsatile.store %t, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x8xf32, #s>, memref<64x8xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x8xf32> -> !nsatile.place<64x8xf32>
+    nsatile.store %t, %to : tensor<64x8xf32, #s>
   } producer {
   }
   nsatile.return

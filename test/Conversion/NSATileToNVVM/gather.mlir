@@ -19,7 +19,8 @@ nsatile.program @buckets(%table: memref<?xf32>, %out: memref<64x32xf32>) {
   %is = nsatile.broadcast %i along [1] : tensor<64xindex, #nsatile.slice<dim = 1, of = #s>> -> tensor<64x32xindex, #s>
   %n = arith.subi %is, %js : tensor<64x32xindex, #s>
   %t = nsatile.gather %table[%n] : memref<?xf32>, tensor<64x32xindex, #s> -> tensor<64x32xf32, #s>
-  nsatile.store %t, %out[%c0, %c0] dims [0, 1] limits [%c64, %c32] : tensor<64x32xf32, #s>, memref<64x32xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c32] : memref<64x32xf32> -> !nsatile.place<64x32xf32>
+  nsatile.store %t, %to : tensor<64x32xf32, #s>
   nsatile.return
 }
 
@@ -34,6 +35,7 @@ nsatile.program @padded(%table: memref<?xf32>, %out: memref<48xf32>) {
   %c48 = arith.constant 48 : index
   %j = nsatile.iota %c0 : tensor<48xindex, #nsatile.blocked<threads = 32>>
   %t = nsatile.gather %table[%j] : memref<?xf32>, tensor<48xindex, #nsatile.blocked<threads = 32>> -> tensor<48xf32, #nsatile.blocked<threads = 32>>
-  nsatile.store %t, %out[%c0] dims [0] limits [%c48] : tensor<48xf32, #nsatile.blocked<threads = 32>>, memref<48xf32>
+  %to = nsatile.at %out[%c0] dims [0] limits [%c48] : memref<48xf32> -> !nsatile.place<48xf32>
+  nsatile.store %t, %to : tensor<48xf32, #nsatile.blocked<threads = 32>>
   nsatile.return
 }

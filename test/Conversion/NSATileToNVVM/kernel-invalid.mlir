@@ -22,7 +22,8 @@ nsatile.program @p(%n: index) {
 // expected-note @below {{most of them are 18432 for tiles of 64x64 f32}}
 nsatile.program @p(%x: memref<?x64xf32>, %n: index) {
   %c64 = arith.constant 64 : index
-  %0 = nsatile.load %x[%n, %n] dims [0, 1] limits [%n, %c64] : memref<?x64xf32> -> tensor<64x64xf32, #nsatile.shared<>>
+  %at0 = nsatile.at %x[%n, %n] dims [0, 1] limits [%n, %c64] : memref<?x64xf32> -> !nsatile.place<64x64xf32>
+  %0 = nsatile.load %at0 : tensor<64x64xf32, #nsatile.shared<>>
   nsatile.return
 }
 

@@ -18,10 +18,12 @@ nsatile.program @square(%x: memref<?xf32>, %y: memref<?xf32>, %n: index) {
   // CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
   // CHECK: } else {
   // CHECK: llvm.load {{.*}} {alignment = 4 : i64} : !llvm.ptr<1> -> f32
-  %t = nsatile.load %x[%i] dims [0] limits [%n] : memref<?xf32> -> tensor<512xf32, #layout>
+  %t_at = nsatile.at %x[%i] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<512xf32>
+  %t = nsatile.load %t_at : tensor<512xf32, #layout>
   // CHECK-COUNT-8: arith.mulf {{.*}} : f32
   %u = arith.mulf %t, %t : tensor<512xf32, #layout>
   // CHECK: llvm.store {{.*}} : vector<4xf32>, !llvm.ptr<1>
-  nsatile.store %u, %y[%i] dims [0] limits [%n] : tensor<512xf32, #layout>, memref<?xf32>
+  %to = nsatile.at %y[%i] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<512xf32>
+  nsatile.store %u, %to : tensor<512xf32, #layout>
   nsatile.return
 }

@@ -20,7 +20,8 @@ nsatile.program @scattered(%o: memref<4x32xf32>) {
   %32 = arith.constant 32 : index
   %x = arith.constant dense<1.0> : !heads
   %s = nsatile.reduce sum %x along 1 : !heads -> !sums
-  nsatile.store %s, %o[%0, %0] dims [0, 1] limits[%4, %32] : !sums, memref<4x32xf32>
+  %to = nsatile.at %o[%0, %0] dims [0, 1] limits [%4, %32] : memref<4x32xf32> -> !nsatile.place<4x32xf32>
+  nsatile.store %s, %to : !sums
   nsatile.return
 }
 
@@ -55,10 +56,13 @@ nsatile.program @inserted(%l: memref<4x32xi64>, %c: memref<4x32xi64>, %o: memref
   %0 = arith.constant 0 : index
   %4 = arith.constant 4 : index
   %32 = arith.constant 32 : index
-  %list = nsatile.load %l[%0, %0] dims [0, 1] limits[%4, %32] : memref<4x32xi64> -> !keys
-  %more = nsatile.load %c[%0, %0] dims [0, 1] limits[%4, %32] : memref<4x32xi64> -> !keys
+  %list_at = nsatile.at %l[%0, %0] dims [0, 1] limits [%4, %32] : memref<4x32xi64> -> !nsatile.place<4x32xi64>
+  %list = nsatile.load %list_at : !keys
+  %more_at = nsatile.at %c[%0, %0] dims [0, 1] limits [%4, %32] : memref<4x32xi64> -> !nsatile.place<4x32xi64>
+  %more = nsatile.load %more_at : !keys
   %t = nsatile.top %list, %more insert 16 : !keys, !keys
-  nsatile.store %t, %o[%0, %0] dims [0, 1] limits[%4, %32] : !keys, memref<4x32xi64>
+  %to = nsatile.at %o[%0, %0] dims [0, 1] limits [%4, %32] : memref<4x32xi64> -> !nsatile.place<4x32xi64>
+  nsatile.store %t, %to : !keys
   nsatile.return
 }
 
@@ -77,10 +81,13 @@ nsatile.program @two_lists(%l: memref<8x32xi64>, %c: memref<8x64xi64>, %o: memre
   %8 = arith.constant 8 : index
   %32 = arith.constant 32 : index
   %64 = arith.constant 64 : index
-  %list = nsatile.load %l[%0, %0] dims [0, 1] limits[%8, %32] : memref<8x32xi64> -> tensor<8x32xi64, #nsatile.blocked<threads = 128>>
-  %more = nsatile.load %c[%0, %0] dims [0, 1] limits[%8, %64] : memref<8x64xi64> -> tensor<8x64xi64, #nsatile.blocked<threads = 128, vector = 2>>
+  %list_at = nsatile.at %l[%0, %0] dims [0, 1] limits [%8, %32] : memref<8x32xi64> -> !nsatile.place<8x32xi64>
+  %list = nsatile.load %list_at : tensor<8x32xi64, #nsatile.blocked<threads = 128>>
+  %more_at = nsatile.at %c[%0, %0] dims [0, 1] limits [%8, %64] : memref<8x64xi64> -> !nsatile.place<8x64xi64>
+  %more = nsatile.load %more_at : tensor<8x64xi64, #nsatile.blocked<threads = 128, vector = 2>>
   %t = nsatile.top %list, %more insert 16 : tensor<8x32xi64, #nsatile.blocked<threads = 128>>, tensor<8x64xi64, #nsatile.blocked<threads = 128, vector = 2>>
-  nsatile.store %t, %o[%0, %0] dims [0, 1] limits[%8, %32] : tensor<8x32xi64, #nsatile.blocked<threads = 128>>, memref<8x32xi64>
+  %to = nsatile.at %o[%0, %0] dims [0, 1] limits [%8, %32] : memref<8x32xi64> -> !nsatile.place<8x32xi64>
+  nsatile.store %t, %to : tensor<8x32xi64, #nsatile.blocked<threads = 128>>
   nsatile.return
 }
 
@@ -115,7 +122,8 @@ nsatile.program @keys(%lists: memref<?xi32>, %sorted: memref<?xi32>, %n: index) 
   %zero = arith.constant dense<0> : !entries
   %one = arith.constant dense<1> : !entries
   %end = tensor.splat %n : !indices
-  nsatile.store %zero, %counters[%0] dims [0] limits[%64] : !entries, memref<64xi32>
+  %to = nsatile.at %counters[%0] dims [0] limits [%64] : memref<64xi32> -> !nsatile.place<64xi32>
+  nsatile.store %zero, %to : !entries
   scf.for %i = %0 to %n step %64 {
     %e = nsatile.iota %i : !indices
     %in = arith.cmpi slt, %e, %end : !indices
@@ -140,7 +148,8 @@ nsatile.program @keys(%lists: memref<?xi32>, %sorted: memref<?xi32>, %n: index) 
 nsatile.program @sums(%x: memref<128xi32>, %sum: memref<1xi32>) {
   %0 = arith.constant 0 : index
   %128 = arith.constant 128 : index
-  %t = nsatile.load %x[%0] dims [0] limits[%128] : memref<128xi32> -> tensor<128xi32, #nsatile.blocked<threads = 32, vector = 4>>
+  %t_at = nsatile.at %x[%0] dims [0] limits [%128] : memref<128xi32> -> !nsatile.place<128xi32>
+  %t = nsatile.load %t_at : tensor<128xi32, #nsatile.blocked<threads = 32, vector = 4>>
   %before, %all = nsatile.scan %t : tensor<128xi32, #nsatile.blocked<threads = 32, vector = 4>>
   memref.store %all, %sum[%0] : memref<1xi32>
   nsatile.return
@@ -156,7 +165,8 @@ nsatile.program @sums(%x: memref<128xi32>, %sum: memref<1xi32>) {
 nsatile.program @sums_of_warps(%x: memref<512xi32>, %sum: memref<1xi32>) {
   %0 = arith.constant 0 : index
   %512 = arith.constant 512 : index
-  %t = nsatile.load %x[%0] dims [0] limits[%512] : memref<512xi32> -> tensor<512xi32, #nsatile.blocked<threads = 128, vector = 4>>
+  %t_at = nsatile.at %x[%0] dims [0] limits [%512] : memref<512xi32> -> !nsatile.place<512xi32>
+  %t = nsatile.load %t_at : tensor<512xi32, #nsatile.blocked<threads = 128, vector = 4>>
   %before, %all = nsatile.scan %t : tensor<512xi32, #nsatile.blocked<threads = 128, vector = 4>>
   memref.store %all, %sum[%0] : memref<1xi32>
   nsatile.return
@@ -189,10 +199,13 @@ nsatile.program @shifted(%l: memref<4x64xf32>, %c: memref<4x64xf32>, %o: memref<
   %0 = arith.constant 0 : index
   %4 = arith.constant 4 : index
   %64 = arith.constant 64 : index
-  %before = nsatile.load %l[%0, %0] dims [0, 1] limits[%4, %64] : memref<4x64xf32> -> tensor<4x64xf32, #nsatile.blocked<threads = 128, vector = 2>>
-  %tile = nsatile.load %c[%0, %0] dims [0, 1] limits[%4, %64] : memref<4x64xf32> -> tensor<4x64xf32, #nsatile.blocked<threads = 128, vector = 2>>
+  %before_at = nsatile.at %l[%0, %0] dims [0, 1] limits [%4, %64] : memref<4x64xf32> -> !nsatile.place<4x64xf32>
+  %before = nsatile.load %before_at : tensor<4x64xf32, #nsatile.blocked<threads = 128, vector = 2>>
+  %tile_at = nsatile.at %c[%0, %0] dims [0, 1] limits [%4, %64] : memref<4x64xf32> -> !nsatile.place<4x64xf32>
+  %tile = nsatile.load %tile_at : tensor<4x64xf32, #nsatile.blocked<threads = 128, vector = 2>>
   %s = nsatile.shift %before, %tile : tensor<4x64xf32, #nsatile.blocked<threads = 128, vector = 2>>
-  nsatile.store %s, %o[%0, %0] dims [0, 1] limits[%4, %64] : tensor<4x64xf32, #nsatile.blocked<threads = 128, vector = 2>>, memref<4x64xf32>
+  %to = nsatile.at %o[%0, %0] dims [0, 1] limits [%4, %64] : memref<4x64xf32> -> !nsatile.place<4x64xf32>
+  nsatile.store %s, %to : tensor<4x64xf32, #nsatile.blocked<threads = 128, vector = 2>>
   nsatile.return
 }
 
@@ -205,9 +218,12 @@ nsatile.program @shifted_warps(%l: memref<2x64xf32>, %c: memref<2x64xf32>, %o: m
   %0 = arith.constant 0 : index
   %2 = arith.constant 2 : index
   %64 = arith.constant 64 : index
-  %before = nsatile.load %l[%0, %0] dims [0, 1] limits[%2, %64] : memref<2x64xf32> -> tensor<2x64xf32, #nsatile.blocked<threads = 128>>
-  %tile = nsatile.load %c[%0, %0] dims [0, 1] limits[%2, %64] : memref<2x64xf32> -> tensor<2x64xf32, #nsatile.blocked<threads = 128>>
+  %before_at = nsatile.at %l[%0, %0] dims [0, 1] limits [%2, %64] : memref<2x64xf32> -> !nsatile.place<2x64xf32>
+  %before = nsatile.load %before_at : tensor<2x64xf32, #nsatile.blocked<threads = 128>>
+  %tile_at = nsatile.at %c[%0, %0] dims [0, 1] limits [%2, %64] : memref<2x64xf32> -> !nsatile.place<2x64xf32>
+  %tile = nsatile.load %tile_at : tensor<2x64xf32, #nsatile.blocked<threads = 128>>
   %s = nsatile.shift %before, %tile : tensor<2x64xf32, #nsatile.blocked<threads = 128>>
-  nsatile.store %s, %o[%0, %0] dims [0, 1] limits[%2, %64] : tensor<2x64xf32, #nsatile.blocked<threads = 128>>, memref<2x64xf32>
+  %to = nsatile.at %o[%0, %0] dims [0, 1] limits [%2, %64] : memref<2x64xf32> -> !nsatile.place<2x64xf32>
+  nsatile.store %s, %to : tensor<2x64xf32, #nsatile.blocked<threads = 128>>
   nsatile.return
 }

@@ -10,7 +10,8 @@
 nsatile.program @wide(%x: memref<?x32xbf16>, %y: memref<?x32xbf16>, %n: index) {
   %c0 = arith.constant 0 : index
   %c32 = arith.constant 32 : index
-  %t = nsatile.load %x[%c0, %c0] dims [0, 1] limits [%n, %c32] : memref<?x32xbf16> -> tensor<64x32xbf16, #mma>
+  %t_at = nsatile.at %x[%c0, %c0] dims [0, 1] limits [%n, %c32] : memref<?x32xbf16> -> !nsatile.place<64x32xbf16>
+  %t = nsatile.load %t_at : tensor<64x32xbf16, #mma>
   // Where rows begin at multiples of 16 bytes.
   // CHECK: %[[BITS:.*]] = arith.constant 15 : i64
   // CHECK: arith.andi %{{.*}}, %[[BITS]] : i64
@@ -30,7 +31,8 @@ nsatile.program @wide(%x: memref<?x32xbf16>, %y: memref<?x32xbf16>, %n: index) {
   // CHECK: llvm.store {{.*}} : bf16, !llvm.ptr<1>
   // CHECK-NOT: shfl
   // CHECK: llvm.return
-  nsatile.store %t, %y[%c0, %c0] dims [0, 1] limits [%n, %c32] : tensor<64x32xbf16, #mma>, memref<?x32xbf16>
+  %to = nsatile.at %y[%c0, %c0] dims [0, 1] limits [%n, %c32] : memref<?x32xbf16> -> !nsatile.place<64x32xbf16>
+  nsatile.store %t, %to : tensor<64x32xbf16, #mma>
   nsatile.return
 }
 
@@ -39,10 +41,12 @@ nsatile.program @wide(%x: memref<?x32xbf16>, %y: memref<?x32xbf16>, %n: index) {
 nsatile.program @narrow(%x: memref<?x24xbf16>, %y: memref<?x24xbf16>, %n: index) {
   %c0 = arith.constant 0 : index
   %c24 = arith.constant 24 : index
-  %t = nsatile.load %x[%c0, %c0] dims [0, 1] limits [%n, %c24] : memref<?x24xbf16> -> tensor<64x24xbf16, #mma>
+  %t_at = nsatile.at %x[%c0, %c0] dims [0, 1] limits [%n, %c24] : memref<?x24xbf16> -> !nsatile.place<64x24xbf16>
+  %t = nsatile.load %t_at : tensor<64x24xbf16, #mma>
   // CHECK-NOT: shfl
   // CHECK: llvm.store {{.*}} {alignment = 4 : i64} : vector<2xbf16>, !llvm.ptr<1>
-  nsatile.store %t, %y[%c0, %c0] dims [0, 1] limits [%n, %c24] : tensor<64x24xbf16, #mma>, memref<?x24xbf16>
+  %to = nsatile.at %y[%c0, %c0] dims [0, 1] limits [%n, %c24] : memref<?x24xbf16> -> !nsatile.place<64x24xbf16>
+  nsatile.store %t, %to : tensor<64x24xbf16, #mma>
   nsatile.return
 }
 
@@ -51,11 +55,14 @@ nsatile.program @narrow(%x: memref<?x24xbf16>, %y: memref<?x24xbf16>, %n: index)
 nsatile.program @few(%x: memref<?x32xbf16>, %y: memref<?x32xbf16>, %z: memref<?x32xf32>, %n: index) {
   %c0 = arith.constant 0 : index
   %c32 = arith.constant 32 : index
-  %t = nsatile.load %x[%c0, %c0] dims [0, 1] limits [%n, %c32] : memref<?x32xbf16> -> tensor<24x32xbf16, #mma>
+  %t_at = nsatile.at %x[%c0, %c0] dims [0, 1] limits [%n, %c32] : memref<?x32xbf16> -> !nsatile.place<24x32xbf16>
+  %t = nsatile.load %t_at : tensor<24x32xbf16, #mma>
   %u = arith.extf %t : tensor<24x32xbf16, #mma> to tensor<24x32xf32, #mma>
   // CHECK-NOT: shfl
   // CHECK: llvm.return
-  nsatile.store %t, %y[%c0, %c0] dims [0, 1] limits [%n, %c32] : tensor<24x32xbf16, #mma>, memref<?x32xbf16>
-  nsatile.store %u, %z[%c0, %c0] dims [0, 1] limits [%n, %c32] : tensor<24x32xf32, #mma>, memref<?x32xf32>
+  %to = nsatile.at %y[%c0, %c0] dims [0, 1] limits [%n, %c32] : memref<?x32xbf16> -> !nsatile.place<24x32xbf16>
+  nsatile.store %t, %to : tensor<24x32xbf16, #mma>
+  %to_1 = nsatile.at %z[%c0, %c0] dims [0, 1] limits [%n, %c32] : memref<?x32xf32> -> !nsatile.place<24x32xf32>
+  nsatile.store %u, %to_1 : tensor<24x32xf32, #mma>
   nsatile.return
 }

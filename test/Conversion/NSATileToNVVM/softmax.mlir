@@ -31,10 +31,12 @@ nsatile.program @exact(%x: memref<?x?xf32>, %y: memref<?xf32>) {
   %scale = arith.constant 1.0 : f32
   %max = arith.constant dense<0xFF800000> : tensor<64xf32, #nsatile.slice<dim = 1, of = #mma>>
   %sum = arith.constant dense<0.0> : tensor<64xf32, #nsatile.partial<of = #nsatile.slice<dim = 1, of = #mma>>>
-  %s = nsatile.load %x[%c0, %c0] dims [0, 1] limits [%c64, %c16] : memref<?x?xf32> -> tensor<64x16xf32, #mma>
+  %s_at = nsatile.at %x[%c0, %c0] dims [0, 1] limits [%c64, %c16] : memref<?x?xf32> -> !nsatile.place<64x16xf32>
+  %s = nsatile.load %s_at : tensor<64x16xf32, #mma>
   %m, %l, %p, %d = nsatile.softmax_update %max, %sum, %s scale %scale : tensor<64xf32, #nsatile.slice<dim = 1, of = #mma>> sums tensor<64xf32, #nsatile.partial<of = #nsatile.slice<dim = 1, of = #mma>>>, tensor<64x16xf32, #mma>
   %o, %lse = nsatile.softmax_finalize %m, %l, %p : tensor<64xf32, #nsatile.slice<dim = 1, of = #mma>> sums tensor<64xf32, #nsatile.partial<of = #nsatile.slice<dim = 1, of = #mma>>>, tensor<64x16xf32, #mma>
-  nsatile.store %lse, %y[%c0] dims [0] limits [%c64] : tensor<64xf32, #nsatile.slice<dim = 1, of = #mma>>, memref<?xf32>
+  %to = nsatile.at %y[%c0] dims [0] limits [%c64] : memref<?xf32> -> !nsatile.place<64xf32>
+  nsatile.store %lse, %to : tensor<64xf32, #nsatile.slice<dim = 1, of = #mma>>
   nsatile.return
 }
 
@@ -52,10 +54,12 @@ nsatile.program @fast(%x: memref<?x?xf32>, %y: memref<?xf32>) {
   %scale = arith.constant 1.0 : f32
   %max = arith.constant dense<0xFF800000> : tensor<192xf32, #nsatile.slice<dim = 1, of = #wide>>
   %sum = arith.constant dense<0.0> : tensor<192xf32, #nsatile.partial<of = #nsatile.slice<dim = 1, of = #wide>>>
-  %s = nsatile.load %x[%c0, %c0] dims [0, 1] limits [%c192, %c16] : memref<?x?xf32> -> tensor<192x16xf32, #wide>
+  %s_at = nsatile.at %x[%c0, %c0] dims [0, 1] limits [%c192, %c16] : memref<?x?xf32> -> !nsatile.place<192x16xf32>
+  %s = nsatile.load %s_at : tensor<192x16xf32, #wide>
   %m, %l, %p, %d = nsatile.softmax_update %max, %sum, %s scale %scale {nsatile.assumes_finite} : tensor<192xf32, #nsatile.slice<dim = 1, of = #wide>> sums tensor<192xf32, #nsatile.partial<of = #nsatile.slice<dim = 1, of = #wide>>>, tensor<192x16xf32, #wide>
   %o, %lse = nsatile.softmax_finalize %m, %l, %p {nsatile.assumes_finite} : tensor<192xf32, #nsatile.slice<dim = 1, of = #wide>> sums tensor<192xf32, #nsatile.partial<of = #nsatile.slice<dim = 1, of = #wide>>>, tensor<192x16xf32, #wide>
-  nsatile.store %lse, %y[%c0] dims [0] limits [%c192] : tensor<192xf32, #nsatile.slice<dim = 1, of = #wide>>, memref<?xf32>
+  %to = nsatile.at %y[%c0] dims [0] limits [%c192] : memref<?xf32> -> !nsatile.place<192xf32>
+  nsatile.store %lse, %to : tensor<192xf32, #nsatile.slice<dim = 1, of = #wide>>
   nsatile.return
 }
 
@@ -71,10 +75,12 @@ nsatile.program @two(%x: memref<?x?xf32>, %y: memref<?xf32>) {
   %scale = arith.constant 1.0 : f32
   %max = arith.constant dense<0xFF800000> : tensor<128xf32, #nsatile.slice<dim = 1, of = #two>>
   %sum = arith.constant dense<0.0> : tensor<128xf32, #nsatile.partial<of = #nsatile.slice<dim = 1, of = #two>>>
-  %s = nsatile.load %x[%c0, %c0] dims [0, 1] limits [%c128, %c16] : memref<?x?xf32> -> tensor<128x16xf32, #two>
+  %s_at = nsatile.at %x[%c0, %c0] dims [0, 1] limits [%c128, %c16] : memref<?x?xf32> -> !nsatile.place<128x16xf32>
+  %s = nsatile.load %s_at : tensor<128x16xf32, #two>
   %m, %l, %p, %d = nsatile.softmax_update %max, %sum, %s scale %scale {nsatile.assumes_finite} : tensor<128xf32, #nsatile.slice<dim = 1, of = #two>> sums tensor<128xf32, #nsatile.partial<of = #nsatile.slice<dim = 1, of = #two>>>, tensor<128x16xf32, #two>
   %o, %lse = nsatile.softmax_finalize %m, %l, %p {nsatile.assumes_finite} : tensor<128xf32, #nsatile.slice<dim = 1, of = #two>> sums tensor<128xf32, #nsatile.partial<of = #nsatile.slice<dim = 1, of = #two>>>, tensor<128x16xf32, #two>
-  nsatile.store %lse, %y[%c0] dims [0] limits [%c128] : tensor<128xf32, #nsatile.slice<dim = 1, of = #two>>, memref<?xf32>
+  %to = nsatile.at %y[%c0] dims [0] limits [%c128] : memref<?xf32> -> !nsatile.place<128xf32>
+  nsatile.store %lse, %to : tensor<128xf32, #nsatile.slice<dim = 1, of = #two>>
   nsatile.return
 }
 
@@ -87,11 +93,14 @@ nsatile.program @products(%q: memref<?x?xbf16>, %k: memref<?x?xbf16>, %y: memref
   %scale = arith.constant 1.0 : f32
   %max = arith.constant dense<0xFF800000> : tensor<64xf32, #nsatile.slice<dim = 1, of = #mma>>
   %sum = arith.constant dense<0.0> : tensor<64xf32, #nsatile.partial<of = #nsatile.slice<dim = 1, of = #mma>>>
-  %a = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<?x?xbf16> -> tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
-  %b = nsatile.load %k[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<?x?xbf16> -> tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
+  %a_at = nsatile.at %q[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<?x?xbf16> -> !nsatile.place<64x64xbf16>
+  %a = nsatile.load %a_at : tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
+  %b_at = nsatile.at %k[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<?x?xbf16> -> !nsatile.place<64x64xbf16>
+  %b = nsatile.load %b_at : tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
   %s = nsatile.dot %a, transpose %b : (tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>, tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>) -> tensor<64x64xf32, #mma>
   %m, %l, %p, %d = nsatile.softmax_update %max, %sum, %s scale %scale {nsatile.assumes_finite} : tensor<64xf32, #nsatile.slice<dim = 1, of = #mma>> sums tensor<64xf32, #nsatile.partial<of = #nsatile.slice<dim = 1, of = #mma>>>, tensor<64x64xf32, #mma>
-  nsatile.store %m, %y[%c0] dims [0] limits [%c64] : tensor<64xf32, #nsatile.slice<dim = 1, of = #mma>>, memref<?xf32>
+  %to = nsatile.at %y[%c0] dims [0] limits [%c64] : memref<?xf32> -> !nsatile.place<64xf32>
+  nsatile.store %m, %to : tensor<64xf32, #nsatile.slice<dim = 1, of = #mma>>
   nsatile.return
 }
 
@@ -110,11 +119,14 @@ nsatile.program @weights(%x: memref<?x?xf32>, %l: memref<?xf32>, %scale: f32) {
   %c0 = arith.constant 0 : index
   %c16 = arith.constant 16 : index
   %c64 = arith.constant 64 : index
-  %s = nsatile.load %x[%c0, %c0] dims [0, 1] limits [%c64, %c16] : memref<?x?xf32> -> tensor<64x16xf32, #mma>
-  %rows = nsatile.load %l[%c0] dims [0] limits [%c64] : memref<?xf32> -> tensor<64xf32, #nsatile.slice<dim = 1, of = #mma>>
+  %s_at = nsatile.at %x[%c0, %c0] dims [0, 1] limits [%c64, %c16] : memref<?x?xf32> -> !nsatile.place<64x16xf32>
+  %s = nsatile.load %s_at : tensor<64x16xf32, #mma>
+  %rows_at = nsatile.at %l[%c0] dims [0] limits [%c64] : memref<?xf32> -> !nsatile.place<64xf32>
+  %rows = nsatile.load %rows_at : tensor<64xf32, #nsatile.slice<dim = 1, of = #mma>>
   %lse = nsatile.broadcast %rows along [1] : tensor<64xf32, #nsatile.slice<dim = 1, of = #mma>> -> tensor<64x16xf32, #mma>
   %rest = arith.constant dense<0.0> : tensor<64x16xf32, #mma>
   %w = nsatile.softmax_weights %s, %lse, %rest scale %scale approximate : tensor<64x16xf32, #mma>
-  nsatile.store %w, %x[%c0, %c0] dims [0, 1] limits [%c64, %c16] : tensor<64x16xf32, #mma>, memref<?x?xf32>
+  %to = nsatile.at %x[%c0, %c0] dims [0, 1] limits [%c64, %c16] : memref<?x?xf32> -> !nsatile.place<64x16xf32>
+  nsatile.store %w, %to : tensor<64x16xf32, #mma>
   nsatile.return
 }

@@ -17,9 +17,11 @@ nsatile.program @points(%nx: index, %ny: index, %nz: index, %i: memref<?xf32>, %
   nsatile.warp_specialize consumers 4 {
     nsatile.tiles of(%nx, %ny, %nz) {
     ^bb0(%x: index, %y: index, %z: index):
-      %0 = nsatile.load %i[%x] dims [0] limits [%nx] : memref<?xf32> -> tensor<64xf32, #lanes>
+      %at0 = nsatile.at %i[%x] dims [0] limits [%nx] : memref<?xf32> -> !nsatile.place<64xf32>
+      %0 = nsatile.load %at0 : tensor<64xf32, #lanes>
       %1 = nsatile.convert_layout %0 : tensor<64xf32, #lanes> -> tensor<64xf32, #rows>
-      nsatile.store %1, %o[%x] dims [0] limits [%nx] : tensor<64xf32, #rows>, memref<?xf32>
+      %to = nsatile.at %o[%x] dims [0] limits [%nx] : memref<?xf32> -> !nsatile.place<64xf32>
+      nsatile.store %1, %to : tensor<64xf32, #rows>
     }
   } producer {
     nsatile.tiles of(%nx, %ny, %nz) {
@@ -39,7 +41,8 @@ nsatile.program @points(%nx: index, %ny: index, %nz: index, %i: memref<?xf32>, %
 nsatile.program @read(%n: index, %i: memref<?xf32>, %o: memref<?xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  %0 = nsatile.load %i[%c0] dims [0] limits [%n] : memref<?xf32> -> tensor<64xf32, #lanes>
+  %at0 = nsatile.at %i[%c0] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<64xf32>
+  %0 = nsatile.load %at0 : tensor<64xf32, #lanes>
   %1 = nsatile.convert_layout %0 : tensor<64xf32, #lanes> -> tensor<64xf32, #nsatile.shared<swizzle = 0>>
   %zeros = arith.constant dense<0.0> : tensor<64xf32, #rows>
   %2 = scf.for %j = %c0 to %n step %c1 iter_args(%sum = %zeros) -> tensor<64xf32, #rows> {
@@ -47,7 +50,8 @@ nsatile.program @read(%n: index, %i: memref<?xf32>, %o: memref<?xf32>) {
     %4 = arith.addf %sum, %3 : tensor<64xf32, #rows>
     scf.yield %4 : tensor<64xf32, #rows>
   }
-  nsatile.store %2, %o[%c0] dims [0] limits [%n] : tensor<64xf32, #rows>, memref<?xf32>
+  %to = nsatile.at %o[%c0] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<64xf32>
+  nsatile.store %2, %to : tensor<64xf32, #rows>
   nsatile.return
 }
 
@@ -66,11 +70,13 @@ nsatile.program @written(%n: index, %i: memref<?xf32>, %o: memref<?xf32>) {
   %c1 = arith.constant 1 : index
   %zeros = arith.constant dense<0.0> : tensor<64xf32, #rows>
   %2 = scf.for %j = %c0 to %n step %c1 iter_args(%sum = %zeros) -> tensor<64xf32, #rows> {
-    %0 = nsatile.load %i[%j] dims [0] limits [%n] : memref<?xf32> -> tensor<64xf32, #lanes>
+    %at0 = nsatile.at %i[%j] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<64xf32>
+    %0 = nsatile.load %at0 : tensor<64xf32, #lanes>
     %3 = nsatile.convert_layout %0 : tensor<64xf32, #lanes> -> tensor<64xf32, #rows>
     %4 = arith.addf %sum, %3 : tensor<64xf32, #rows>
     scf.yield %4 : tensor<64xf32, #rows>
   }
-  nsatile.store %2, %o[%c0] dims [0] limits [%n] : tensor<64xf32, #rows>, memref<?xf32>
+  %to = nsatile.at %o[%c0] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<64xf32>
+  nsatile.store %2, %to : tensor<64xf32, #rows>
   nsatile.return
 }

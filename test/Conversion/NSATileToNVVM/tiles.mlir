@@ -60,7 +60,8 @@ nsatile.program @sections(%nx: index, %ny: index, %nz: index, %o: memref<?xf32>)
         nsatile.consumer_release %buffer : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>
       }
       %zeros = arith.constant dense<0.0> : tensor<64xf32, #nsatile.blocked<threads = 128>>
-      nsatile.store %zeros, %o[%row] dims [0] limits [%nx] : tensor<64xf32, #nsatile.blocked<threads = 128>>, memref<?xf32>
+      %to = nsatile.at %o[%row] dims [0] limits [%nx] : memref<?xf32> -> !nsatile.place<64xf32>
+      nsatile.store %zeros, %to : tensor<64xf32, #nsatile.blocked<threads = 128>>
     }
   } producer {
     nsatile.tiles of(%nx, %ny, %nz) sections {

@@ -22,9 +22,11 @@ nsatile.program @add(%sums: memref<?xf32>, %exact: memref<?xi32>, %turns: memref
   %small = arith.select %isthird, %negative, %one : f32
   %value = arith.select %isfirst, %large, %small : f32
   %tile = tensor.splat %value : tensor<16xf32>
-  nsatile.accumulate %tile, %sums[%0] dims [0] limits [%n] turn %turn of %turns[%0] : memref<?xi32> : tensor<16xf32>, memref<?xf32>
+  %to = nsatile.at %sums[%0] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<16xf32>
+  nsatile.accumulate %tile, %to turn %turn of %turns[%0] : memref<?xi32> : tensor<16xf32>
   %whole = arith.fptosi %tile : tensor<16xf32> to tensor<16xi32>
-  nsatile.accumulate %whole, %exact[%0] dims [0] limits [%n] : tensor<16xi32>, memref<?xi32>
+  %to_1 = nsatile.at %exact[%0] dims [0] limits [%n] : memref<?xi32> -> !nsatile.place<16xi32>
+  nsatile.accumulate %whole, %to_1 : tensor<16xi32>
   nsatile.return
 }
 nsatile.plan @plan(%sums: memref<?xf32> {nsa.name = "sums"}, %exact: memref<?xi32> {nsa.name = "exact"}, %turns: memref<?xi32> {nsa.name = "turns"}) {

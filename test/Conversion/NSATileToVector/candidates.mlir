@@ -10,7 +10,8 @@
 // CHECK-DAG: %[[DIGITS:.*]] = memref.alloca() {{.*}} : memref<256xindex>
 nsatile.program @choose(%x: memref<?x?xi64>, %n: index) {
   %c0 = arith.constant 0 : index
-  %keys = nsatile.load %x[%c0, %c0] dims [0, 1] limits [%n, %n] : memref<?x?xi64> -> tensor<4x20xi64>
+  %keys_at = nsatile.at %x[%c0, %c0] dims [0, 1] limits [%n, %n] : memref<?x?xi64> -> !nsatile.place<4x20xi64>
+  %keys = nsatile.load %keys_at : tensor<4x20xi64>
   %numbers = arith.constant dense<7> : tensor<4xi64>
   // CHECK: scf.for
   // CHECK: memref.store %{{.*}}, %[[COUNTS]]
@@ -43,6 +44,7 @@ nsatile.program @choose(%x: memref<?x?xi64>, %n: index) {
   // CHECK: arith.cmpi slt, %[[PLACE]],
   // CHECK: scf.yield %c-1_i64
   %chosen = nsatile.chosen %lists[%n] : !lists -> tensor<4x16xi64>
-  nsatile.store %chosen, %x[%c0, %c0] dims [0, 1] limits [%n, %n] : tensor<4x16xi64>, memref<?x?xi64>
+  %to = nsatile.at %x[%c0, %c0] dims [0, 1] limits [%n, %n] : memref<?x?xi64> -> !nsatile.place<4x16xi64>
+  nsatile.store %chosen, %to : tensor<4x16xi64>
   nsatile.return
 }

@@ -22,10 +22,12 @@
 // NARROW: arith.mulf %{{.*}} : vector<4xf32>
 nsatile.program @elementwise(%x: memref<?xf32>, %y: memref<?xf32>, %n: index) {
   %p = nsatile.program_id 0
-  %t = nsatile.load %x[%p] dims [0] limits [%n] : memref<?xf32> -> tensor<20xf32>
+  %t_at = nsatile.at %x[%p] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<20xf32>
+  %t = nsatile.load %t_at : tensor<20xf32>
   %u = arith.mulf %t, %t : tensor<20xf32>
   %v = arith.addf %u, %t : tensor<20xf32>
-  nsatile.store %v, %y[%p] dims [0] limits [%n] : tensor<20xf32>, memref<?xf32>
+  %to = nsatile.at %y[%p] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<20xf32>
+  nsatile.store %v, %to : tensor<20xf32>
   nsatile.return
 }
 
@@ -37,8 +39,10 @@ nsatile.program @elementwise(%x: memref<?xf32>, %y: memref<?xf32>, %n: index) {
 // CHECK: return
 nsatile.program @in_place(%x: memref<?xf32>, %n: index) {
   %p = nsatile.program_id 1
-  %t = nsatile.load %x[%p] dims [0] limits [%n] : memref<?xf32> -> tensor<16xf32>
-  nsatile.store %t, %x[%p] dims [0] limits [%n] : tensor<16xf32>, memref<?xf32>
+  %t_at = nsatile.at %x[%p] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<16xf32>
+  %t = nsatile.load %t_at : tensor<16xf32>
+  %to = nsatile.at %x[%p] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<16xf32>
+  nsatile.store %t, %to : tensor<16xf32>
   nsatile.return
 }
 
@@ -63,14 +67,16 @@ nsatile.program @accumulate(%x: memref<8x8xf32>, %y: memref<8x64xf32>, %n: index
   %64 = arith.constant 64 : index
   %half = arith.constant dense<0.5> : tensor<8x64xf32>
   %zero = arith.constant dense<0.0> : tensor<8x64xf32>
-  %a = nsatile.load %x[%0, %0] dims [0, 1] limits [%8, %8] : memref<8x8xf32> -> tensor<8x8xf32>
+  %a_at = nsatile.at %x[%0, %0] dims [0, 1] limits [%8, %8] : memref<8x8xf32> -> !nsatile.place<8x8xf32>
+  %a = nsatile.load %a_at : tensor<8x8xf32>
   %b = arith.constant dense<1.0> : tensor<8x64xf32>
   %r = scf.for %i = %0 to %n step %1 iter_args(%acc = %zero) -> (tensor<8x64xf32>) {
     %s = arith.mulf %acc, %half : tensor<8x64xf32>
     %d = nsatile.dot %a, %b acc %s : (tensor<8x8xf32>, tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
     scf.yield %d : tensor<8x64xf32>
   }
-  nsatile.store %r, %y[%0, %0] dims [0, 1] limits [%8, %64] : tensor<8x64xf32>, memref<8x64xf32>
+  %to = nsatile.at %y[%0, %0] dims [0, 1] limits [%8, %64] : memref<8x64xf32> -> !nsatile.place<8x64xf32>
+  nsatile.store %r, %to : tensor<8x64xf32>
   nsatile.return
 }
 
@@ -85,10 +91,13 @@ nsatile.program @accumulate(%x: memref<8x8xf32>, %y: memref<8x64xf32>, %n: index
 nsatile.program @transposed(%x: memref<4x16xbf16>, %k: memref<32x16xbf16>, %y: memref<4x32xf32>) {
   %0 = arith.constant 0 : index
   %64 = arith.constant 64 : index
-  %a = nsatile.load %x[%0, %0] dims [0, 1] limits [%64, %64] : memref<4x16xbf16> -> tensor<4x16xbf16>
-  %b = nsatile.load %k[%0, %0] dims [0, 1] limits [%64, %64] : memref<32x16xbf16> -> tensor<32x16xbf16>
+  %a_at = nsatile.at %x[%0, %0] dims [0, 1] limits [%64, %64] : memref<4x16xbf16> -> !nsatile.place<4x16xbf16>
+  %a = nsatile.load %a_at : tensor<4x16xbf16>
+  %b_at = nsatile.at %k[%0, %0] dims [0, 1] limits [%64, %64] : memref<32x16xbf16> -> !nsatile.place<32x16xbf16>
+  %b = nsatile.load %b_at : tensor<32x16xbf16>
   %d = nsatile.dot %a, transpose %b : (tensor<4x16xbf16>, tensor<32x16xbf16>) -> tensor<4x32xf32>
-  nsatile.store %d, %y[%0, %0] dims [0, 1] limits [%64, %64] : tensor<4x32xf32>, memref<4x32xf32>
+  %to = nsatile.at %y[%0, %0] dims [0, 1] limits [%64, %64] : memref<4x32xf32> -> !nsatile.place<4x32xf32>
+  nsatile.store %d, %to : tensor<4x32xf32>
   nsatile.return
 }
 
@@ -125,12 +134,15 @@ nsatile.program @seen(%p: memref<4x8xf32>, %v: memref<8x16xf32>, %o: memref<4x16
   %0 = arith.constant 0 : index
   %9 = arith.constant 99 : index
   %least = arith.constant dense<0xFF800000> : tensor<4x8xf32>
-  %pt = nsatile.load %p[%0, %0] dims [0, 1] limits [%9, %9] : memref<4x8xf32> -> tensor<4x8xf32>
-  %vt = nsatile.load %v[%0, %0] dims [0, 1] limits [%9, %9] : memref<8x16xf32> -> tensor<8x16xf32>
+  %pt_at = nsatile.at %p[%0, %0] dims [0, 1] limits [%9, %9] : memref<4x8xf32> -> !nsatile.place<4x8xf32>
+  %pt = nsatile.load %pt_at : tensor<4x8xf32>
+  %vt_at = nsatile.at %v[%0, %0] dims [0, 1] limits [%9, %9] : memref<8x16xf32> -> !nsatile.place<8x16xf32>
+  %vt = nsatile.load %vt_at : tensor<8x16xf32>
   %seen = arith.cmpf une, %pt, %least : tensor<4x8xf32>
   %e = math.exp %pt : tensor<4x8xf32>
   %r = nsatile.dot %e, %vt where %seen : (tensor<4x8xf32>, tensor<8x16xf32>, tensor<4x8xi1>) -> tensor<4x16xf32>
-  nsatile.store %r, %o[%0, %0] dims [0, 1] limits [%9, %9] : tensor<4x16xf32>, memref<4x16xf32>
+  %to = nsatile.at %o[%0, %0] dims [0, 1] limits [%9, %9] : memref<4x16xf32> -> !nsatile.place<4x16xf32>
+  nsatile.store %r, %to : tensor<4x16xf32>
   nsatile.return
 }
 
@@ -155,7 +167,8 @@ nsatile.program @seen(%p: memref<4x8xf32>, %v: memref<8x16xf32>, %o: memref<4x16
 nsatile.program @require(%x: memref<16xi64>, %n: index) {
   %0 = arith.constant 0 : index
   %9 = arith.constant 99 : index
-  %t = nsatile.load %x[%0] dims [0] limits [%9] : memref<16xi64> -> tensor<16xi64>
+  %t_at = nsatile.at %x[%0] dims [0] limits [%9] : memref<16xi64> -> !nsatile.place<16xi64>
+  %t = nsatile.load %t_at : tensor<16xi64>
   %i = arith.index_cast %t : tensor<16xi64> to tensor<16xindex>
   %s = tensor.splat %n : tensor<16xindex>
   %ok = arith.cmpi slt, %i, %s : tensor<16xindex>
@@ -213,9 +226,12 @@ nsatile.program @shift(%x: memref<?x20xf32>, %y: memref<?x20xf32>, %n: index) {
   %p = nsatile.program_id 0
   %c0 = arith.constant 0 : index
   %c20 = arith.constant 20 : index
-  %t = nsatile.load %x[%p, %c0] dims [0, 1] limits [%n, %c20] : memref<?x20xf32> -> tensor<4x20xf32>
-  %u = nsatile.load %y[%p, %c0] dims [0, 1] limits [%n, %c20] : memref<?x20xf32> -> tensor<4x20xf32>
+  %t_at = nsatile.at %x[%p, %c0] dims [0, 1] limits [%n, %c20] : memref<?x20xf32> -> !nsatile.place<4x20xf32>
+  %t = nsatile.load %t_at : tensor<4x20xf32>
+  %u_at = nsatile.at %y[%p, %c0] dims [0, 1] limits [%n, %c20] : memref<?x20xf32> -> !nsatile.place<4x20xf32>
+  %u = nsatile.load %u_at : tensor<4x20xf32>
   %s = nsatile.shift %t, %u : tensor<4x20xf32>
-  nsatile.store %s, %y[%p, %c0] dims [0, 1] limits [%n, %c20] : tensor<4x20xf32>, memref<?x20xf32>
+  %to = nsatile.at %y[%p, %c0] dims [0, 1] limits [%n, %c20] : memref<?x20xf32> -> !nsatile.place<4x20xf32>
+  nsatile.store %s, %to : tensor<4x20xf32>
   nsatile.return
 }

@@ -18,12 +18,15 @@ nsatile.program @product(%x: memref<?x4x8xf32>, %y: memref<8x64xf32>, %z: memref
   %8 = arith.constant 8 : index
   %64 = arith.constant 64 : index
   %p = nsatile.program_id 0
-  %q = nsatile.load %x[%p, %0, %0] dims [0, 1, 2] limits [%n, %4, %8] : memref<?x4x8xf32> -> tensor<16x4x8xf32>
+  %q_at = nsatile.at %x[%p, %0, %0] dims [0, 1, 2] limits [%n, %4, %8] : memref<?x4x8xf32> -> !nsatile.place<16x4x8xf32>
+  %q = nsatile.load %q_at : tensor<16x4x8xf32>
   %rows = tensor.collapse_shape %q [[0, 1], [2]] : tensor<16x4x8xf32> into tensor<64x8xf32>
-  %k = nsatile.load %y[%0, %0] dims [0, 1] limits [%8, %64] : memref<8x64xf32> -> tensor<8x64xf32>
+  %k_at = nsatile.at %y[%0, %0] dims [0, 1] limits [%8, %64] : memref<8x64xf32> -> !nsatile.place<8x64xf32>
+  %k = nsatile.load %k_at : tensor<8x64xf32>
   %s = nsatile.dot %rows, %k : (tensor<64x8xf32>, tensor<8x64xf32>) -> tensor<64x64xf32>
   %out = tensor.expand_shape %s [[0, 1], [2]] output_shape [16, 4, 64] : tensor<64x64xf32> into tensor<16x4x64xf32>
-  nsatile.store %out, %z[%p, %0, %0] dims [0, 1, 2] limits [%n, %4, %64] : tensor<16x4x64xf32>, memref<?x4x64xf32>
+  %to = nsatile.at %z[%p, %0, %0] dims [0, 1, 2] limits [%n, %4, %64] : memref<?x4x64xf32> -> !nsatile.place<16x4x64xf32>
+  nsatile.store %out, %to : tensor<16x4x64xf32>
   nsatile.return
 }
 
@@ -38,11 +41,14 @@ nsatile.program @sum_of_rows(%x: memref<?x8xf32>, %y: memref<8x64xf32>, %z: memr
   %8 = arith.constant 8 : index
   %64 = arith.constant 64 : index
   %p = nsatile.program_id 0
-  %q = nsatile.load %x[%p, %0] dims [0, 1] limits [%n, %8] : memref<?x8xf32> -> tensor<16x8xf32>
-  %k = nsatile.load %y[%0, %0] dims [0, 1] limits [%8, %64] : memref<8x64xf32> -> tensor<8x64xf32>
+  %q_at = nsatile.at %x[%p, %0] dims [0, 1] limits [%n, %8] : memref<?x8xf32> -> !nsatile.place<16x8xf32>
+  %q = nsatile.load %q_at : tensor<16x8xf32>
+  %k_at = nsatile.at %y[%0, %0] dims [0, 1] limits [%8, %64] : memref<8x64xf32> -> !nsatile.place<8x64xf32>
+  %k = nsatile.load %k_at : tensor<8x64xf32>
   %s = nsatile.dot %q, %k : (tensor<16x8xf32>, tensor<8x64xf32>) -> tensor<16x64xf32>
   %sum = nsatile.reduce sum %s along 0 : tensor<16x64xf32> -> tensor<64xf32>
-  nsatile.store %sum, %z[%0] dims [0] limits [%64] : tensor<64xf32>, memref<64xf32>
+  %to = nsatile.at %z[%0] dims [0] limits [%64] : memref<64xf32> -> !nsatile.place<64xf32>
+  nsatile.store %sum, %to : tensor<64xf32>
   nsatile.return
 }
 
@@ -57,11 +63,15 @@ nsatile.program @two_ends(%x: memref<?x8xf32>, %y: memref<8x64xf32>, %z: memref<
   %8 = arith.constant 8 : index
   %64 = arith.constant 64 : index
   %p = nsatile.program_id 0
-  %q = nsatile.load %x[%p, %0] dims [0, 1] limits [%n, %8] : memref<?x8xf32> -> tensor<16x8xf32>
-  %k = nsatile.load %y[%0, %0] dims [0, 1] limits [%8, %64] : memref<8x64xf32> -> tensor<8x64xf32>
+  %q_at = nsatile.at %x[%p, %0] dims [0, 1] limits [%n, %8] : memref<?x8xf32> -> !nsatile.place<16x8xf32>
+  %q = nsatile.load %q_at : tensor<16x8xf32>
+  %k_at = nsatile.at %y[%0, %0] dims [0, 1] limits [%8, %64] : memref<8x64xf32> -> !nsatile.place<8x64xf32>
+  %k = nsatile.load %k_at : tensor<8x64xf32>
   %s = nsatile.dot %q, %k : (tensor<16x8xf32>, tensor<8x64xf32>) -> tensor<16x64xf32>
-  nsatile.store %s, %z[%p, %0] dims [0, 1] limits [%n, %64] : tensor<16x64xf32>, memref<?x64xf32>
-  nsatile.store %s, %z[%p, %0] dims [0, 1] limits [%m, %64] : tensor<16x64xf32>, memref<?x64xf32>
+  %to = nsatile.at %z[%p, %0] dims [0, 1] limits [%n, %64] : memref<?x64xf32> -> !nsatile.place<16x64xf32>
+  nsatile.store %s, %to : tensor<16x64xf32>
+  %to_1 = nsatile.at %z[%p, %0] dims [0, 1] limits [%m, %64] : memref<?x64xf32> -> !nsatile.place<16x64xf32>
+  nsatile.store %s, %to_1 : tensor<16x64xf32>
   nsatile.return
 }
 
@@ -80,12 +90,16 @@ nsatile.program @divisor(%x: memref<?x16xi32>, %z: memref<?x16xi32>, %w: memref<
   %16 = arith.constant 16 : index
   %ones = arith.constant dense<1> : tensor<8x16xi32>
   %p = nsatile.program_id 0
-  %t = nsatile.load %x[%p, %0] dims [0, 1] limits [%n, %16] : memref<?x16xi32> -> tensor<8x16xi32>
+  %t_at = nsatile.at %x[%p, %0] dims [0, 1] limits [%n, %16] : memref<?x16xi32> -> !nsatile.place<8x16xi32>
+  %t = nsatile.load %t_at : tensor<8x16xi32>
   %d = arith.maxsi %t, %ones : tensor<8x16xi32>
-  nsatile.store %d, %w[%p, %0] dims [0, 1] limits [%n, %16] : tensor<8x16xi32>, memref<?x16xi32>
+  %to = nsatile.at %w[%p, %0] dims [0, 1] limits [%n, %16] : memref<?x16xi32> -> !nsatile.place<8x16xi32>
+  nsatile.store %d, %to : tensor<8x16xi32>
   %r = arith.remsi %t, %d : tensor<8x16xi32>
-  nsatile.store %r, %z[%p, %0] dims [0, 1] limits [%n, %16] : tensor<8x16xi32>, memref<?x16xi32>
-  nsatile.store %r, %w[%p, %0] dims [0, 1] limits [%n, %16] : tensor<8x16xi32>, memref<?x16xi32>
+  %to_1 = nsatile.at %z[%p, %0] dims [0, 1] limits [%n, %16] : memref<?x16xi32> -> !nsatile.place<8x16xi32>
+  nsatile.store %r, %to_1 : tensor<8x16xi32>
+  %to_2 = nsatile.at %w[%p, %0] dims [0, 1] limits [%n, %16] : memref<?x16xi32> -> !nsatile.place<8x16xi32>
+  nsatile.store %r, %to_2 : tensor<8x16xi32>
   nsatile.return
 }
 
@@ -105,8 +119,10 @@ nsatile.program @parts(%x: memref<?x8xf32>, %y: memref<8x64xf32>, %z: memref<?x6
   %64 = arith.constant 64 : index
   %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
   %p = nsatile.program_id 0
-  %q = nsatile.load %x[%p, %0] dims [0, 1] limits [%n, %8] : memref<?x8xf32> -> tensor<64x8xf32>
-  %k = nsatile.load %y[%0, %0] dims [0, 1] limits [%8, %64] : memref<8x64xf32> -> tensor<8x64xf32>
+  %q_at = nsatile.at %x[%p, %0] dims [0, 1] limits [%n, %8] : memref<?x8xf32> -> !nsatile.place<64x8xf32>
+  %q = nsatile.load %q_at : tensor<64x8xf32>
+  %k_at = nsatile.at %y[%0, %0] dims [0, 1] limits [%8, %64] : memref<8x64xf32> -> !nsatile.place<8x64xf32>
+  %k = nsatile.load %k_at : tensor<8x64xf32>
   %all = scf.for %i = %0 to %4 step %1 iter_args(%acc = %zeros) -> (tensor<64x64xf32>) {
     %start = arith.muli %i, %16 : index
     %part = tensor.extract_slice %q[%start, 0] [16, 8] [1, 1] : tensor<64x8xf32> to tensor<16x8xf32>
@@ -114,6 +130,7 @@ nsatile.program @parts(%x: memref<?x8xf32>, %y: memref<8x64xf32>, %z: memref<?x6
     %with = tensor.insert_slice %s into %acc[%start, 0] [16, 64] [1, 1] : tensor<16x64xf32> into tensor<64x64xf32>
     scf.yield %with : tensor<64x64xf32>
   }
-  nsatile.store %all, %z[%p, %0] dims [0, 1] limits [%n, %64] : tensor<64x64xf32>, memref<?x64xf32>
+  %to = nsatile.at %z[%p, %0] dims [0, 1] limits [%n, %64] : memref<?x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %all, %to : tensor<64x64xf32>
   nsatile.return
 }

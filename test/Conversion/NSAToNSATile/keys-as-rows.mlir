@@ -14,9 +14,11 @@
 // Keys of 16 are seen by queries from the first key's position to the last key's and 7 more: in tiles of 4 tokens, from
 // first / 4 to (last + 8 + 3) / 4. No query tile sees all of them.
 // CHECK-LABEL: nsatile.program @f_keys_0(
-// CHECK: %[[KEYS:.*]] = nsatile.load %k
+// CHECK: %[[AT_KEYS:.*]] = nsatile.at %k
+// CHECK: %[[KEYS:.*]] = nsatile.load %[[AT_KEYS]]
 // CHECK: nsatile.fold
-// CHECK:   %[[QUERIES:.*]] = nsatile.load %q
+// CHECK:   %[[AT_QUERIES:.*]] = nsatile.at %q
+// CHECK:   %[[QUERIES:.*]] = nsatile.load %[[AT_QUERIES]]
 // CHECK:   %[[ROWS:.*]] = tensor.collapse_shape %[[QUERIES]] {{.*}} into tensor<12x8xf32>
 // CHECK:   nsatile.dot %[[KEYS]], transpose %[[ROWS]] {{.*}} -> tensor<16x12xf32>
 // CHECK:   nsatile.reduce sum {{.*}} -> tensor<16xf32>

@@ -17,10 +17,12 @@
 nsatile.program @product(%q: !buffer, %k: !buffer, %out: memref<?x64xf32>, %n: index) {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
-  // CHECK: nsatile.load {{.*}} -> tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
-  %a = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> tensor<64x64xbf16>
-  // CHECK: nsatile.load {{.*}} -> tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
-  %b = nsatile.load %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> tensor<64x64xbf16>
+  // CHECK: nsatile.load {{.*}} : tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
+  %a_at = nsatile.at %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> !nsatile.place<64x64xbf16>
+  %a = nsatile.load %a_at : tensor<64x64xbf16>
+  // CHECK: nsatile.load {{.*}} : tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
+  %b_at = nsatile.at %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> !nsatile.place<64x64xbf16>
+  %b = nsatile.load %b_at : tensor<64x64xbf16>
   // CHECK: nsatile.dot {{.*}} -> tensor<64x64xf32, #nsatile.mma<warps = 4>>
   %s = nsatile.dot %a, transpose %b : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
   // Positions are computed in the layout that their reader has.
@@ -33,7 +35,8 @@ nsatile.program @product(%q: !buffer, %k: !buffer, %out: memref<?x64xf32>, %n: i
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
   %masked = arith.select %seen, %s, %zero : tensor<64x64xi1>, tensor<64x64xf32>
   // CHECK: nsatile.store {{.*}} : tensor<64x64xf32, #nsatile.mma<warps = 4>>
-  nsatile.store %masked, %out[%c0, %c0] dims [0, 1] limits [%n, %c64] : tensor<64x64xf32>, memref<?x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %masked, %to : tensor<64x64xf32>
   nsatile.return
 }
 
@@ -43,10 +46,12 @@ nsatile.program @map(%x: !buffer, %y: !buffer, %n: index)
     attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, warps = 2>} {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
-  // CHECK: nsatile.load {{.*}} -> tensor<64x64xbf16, #nsatile.blocked<threads = 64, vector = 8>>
-  %a = nsatile.load %x[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> tensor<64x64xbf16>
+  // CHECK: nsatile.load {{.*}} : tensor<64x64xbf16, #nsatile.blocked<threads = 64, vector = 8>>
+  %a_at = nsatile.at %x[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> !nsatile.place<64x64xbf16>
+  %a = nsatile.load %a_at : tensor<64x64xbf16>
   %b = arith.addf %a, %a : tensor<64x64xbf16>
-  nsatile.store %b, %y[%c0, %c0] dims [0, 1] limits [%n, %c64] : tensor<64x64xbf16>, !buffer
+  %to = nsatile.at %y[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> !nsatile.place<64x64xbf16>
+  nsatile.store %b, %to : tensor<64x64xbf16>
   nsatile.return
 }
 
@@ -57,12 +62,14 @@ nsatile.program @sums(%k: !buffer, %out: memref<?xf32>, %n: index, %scale: f32) 
   %c64 = arith.constant 64 : index
   %zero = arith.constant dense<0.0> : tensor<64xf32>
   %m = arith.constant dense<0xFF800000> : tensor<64xf32>
-  %a = nsatile.load %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> tensor<64x64xbf16>
+  %a_at = nsatile.at %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> !nsatile.place<64x64xbf16>
+  %a = nsatile.load %a_at : tensor<64x64xbf16>
   %s = nsatile.dot %a, transpose %a : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
   // CHECK: nsatile.softmax_update {{.*}} sums tensor<64xf32, #nsatile.partial<
   %max, %sum, %p, %d = nsatile.softmax_update %m, %zero, %s scale %scale : tensor<64xf32>, tensor<64x64xf32>
   // CHECK: nsatile.convert_layout {{.*}}#nsatile.partial<{{.*}} -> tensor<64xf32, #nsatile.slice<dim = 1, of = #nsatile.mma<warps = 4>>>
-  nsatile.store %sum, %out[%c0] dims [0] limits [%n] : tensor<64xf32>, memref<?xf32>
+  %to = nsatile.at %out[%c0] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<64xf32>
+  nsatile.store %sum, %to : tensor<64xf32>
   nsatile.return
 }
 
@@ -72,11 +79,14 @@ nsatile.program @wide(%a: memref<192x64xbf16>, %b: memref<64x64xbf16>, %out: mem
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   %c192 = arith.constant 192 : index
-  %q = nsatile.load %a[%c0, %c0] dims [0, 1] limits [%c192, %c64] : memref<192x64xbf16> -> tensor<192x64xbf16>
-  %k = nsatile.load %b[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xbf16> -> tensor<64x64xbf16>
+  %q_at = nsatile.at %a[%c0, %c0] dims [0, 1] limits [%c192, %c64] : memref<192x64xbf16> -> !nsatile.place<192x64xbf16>
+  %q = nsatile.load %q_at : tensor<192x64xbf16>
+  %k_at = nsatile.at %b[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xbf16> -> !nsatile.place<64x64xbf16>
+  %k = nsatile.load %k_at : tensor<64x64xbf16>
   // CHECK: nsatile.dot {{.*}} -> tensor<192x64xf32, #nsatile.mma<warps = 8>>
   %s = nsatile.dot %q, transpose %k : (tensor<192x64xbf16>, tensor<64x64xbf16>) -> tensor<192x64xf32>
-  nsatile.store %s, %out[%c0, %c0] dims [0, 1] limits [%c192, %c64] : tensor<192x64xf32>, memref<192x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c192, %c64] : memref<192x64xf32> -> !nsatile.place<192x64xf32>
+  nsatile.store %s, %to : tensor<192x64xf32>
   nsatile.return
 }
 
@@ -86,8 +96,10 @@ nsatile.program @sum_of_heads(%q: !buffer, %k: !buffer, %out: memref<?x32xi32>, 
   %c0 = arith.constant 0 : index
   %c32 = arith.constant 32 : index
   %c64 = arith.constant 64 : index
-  %a = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> tensor<64x64xbf16>
-  %b = nsatile.load %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> tensor<32x64xbf16>
+  %a_at = nsatile.at %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> !nsatile.place<64x64xbf16>
+  %a = nsatile.load %a_at : tensor<64x64xbf16>
+  %b_at = nsatile.at %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> !nsatile.place<32x64xbf16>
+  %b = nsatile.load %b_at : tensor<32x64xbf16>
   %s = nsatile.dot %a, transpose %b : (tensor<64x64xbf16>, tensor<32x64xbf16>) -> tensor<64x32xf32>
   %heads = tensor.expand_shape %s [[0, 1], [2]] output_shape [4, 16, 32] : tensor<64x32xf32> into tensor<4x16x32xf32>
   // CHECK: %[[SUM:.*]] = nsatile.reduce  sum {{.*}} -> tensor<4x32xf32, #nsatile.blocked<threads = 128>>
@@ -97,7 +109,8 @@ nsatile.program @sum_of_heads(%q: !buffer, %k: !buffer, %out: memref<?x32xi32>, 
   %sum = nsatile.reduce  sum %heads along 1 : tensor<4x16x32xf32> -> tensor<4x32xf32>
   %keys = arith.bitcast %sum : tensor<4x32xf32> to tensor<4x32xi32>
   %turned = nsatile.exchange %keys by 31 : tensor<4x32xi32>
-  nsatile.store %turned, %out[%c0, %c0] dims [0, 1] limits [%n, %c32] : tensor<4x32xi32>, memref<?x32xi32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%n, %c32] : memref<?x32xi32> -> !nsatile.place<4x32xi32>
+  nsatile.store %turned, %to : tensor<4x32xi32>
   nsatile.return
 }
 
@@ -108,8 +121,10 @@ nsatile.program @sum_of_four(%q: !buffer, %k: !buffer, %out: memref<?x32xi32>, %
   %c0 = arith.constant 0 : index
   %c32 = arith.constant 32 : index
   %c64 = arith.constant 64 : index
-  %a = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> tensor<64x64xbf16>
-  %b = nsatile.load %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> tensor<32x64xbf16>
+  %a_at = nsatile.at %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> !nsatile.place<64x64xbf16>
+  %a = nsatile.load %a_at : tensor<64x64xbf16>
+  %b_at = nsatile.at %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> !nsatile.place<32x64xbf16>
+  %b = nsatile.load %b_at : tensor<32x64xbf16>
   %s = nsatile.dot %a, transpose %b : (tensor<64x64xbf16>, tensor<32x64xbf16>) -> tensor<64x32xf32>
   %heads = tensor.expand_shape %s [[0, 1], [2]] output_shape [16, 4, 32] : tensor<64x32xf32> into tensor<16x4x32xf32>
   // CHECK: %[[SUM:.*]] = nsatile.reduce  sum {{.*}} -> tensor<16x32xf32, #nsatile.slice<dim = 1, of = #nsatile.reshape<as = [64, 32], of = #nsatile.mma<warps = 4>>>>
@@ -117,7 +132,8 @@ nsatile.program @sum_of_four(%q: !buffer, %k: !buffer, %out: memref<?x32xi32>, %
   %sum = nsatile.reduce  sum %heads along 1 : tensor<16x4x32xf32> -> tensor<16x32xf32>
   %keys = arith.bitcast %sum : tensor<16x32xf32> to tensor<16x32xi32>
   %turned = nsatile.exchange %keys by 31 : tensor<16x32xi32>
-  nsatile.store %turned, %out[%c0, %c0] dims [0, 1] limits [%n, %c32] : tensor<16x32xi32>, memref<?x32xi32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%n, %c32] : memref<?x32xi32> -> !nsatile.place<16x32xi32>
+  nsatile.store %turned, %to : tensor<16x32xi32>
   nsatile.return
 }
 
@@ -128,8 +144,10 @@ nsatile.program @sum_of_three(%q: !buffer, %k: !buffer, %out: memref<?x32xi32>, 
   %c0 = arith.constant 0 : index
   %c32 = arith.constant 32 : index
   %c64 = arith.constant 64 : index
-  %a = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> tensor<63x64xbf16>
-  %b = nsatile.load %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> tensor<32x64xbf16>
+  %a_at = nsatile.at %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> !nsatile.place<63x64xbf16>
+  %a = nsatile.load %a_at : tensor<63x64xbf16>
+  %b_at = nsatile.at %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> !nsatile.place<32x64xbf16>
+  %b = nsatile.load %b_at : tensor<32x64xbf16>
   %s = nsatile.dot %a, transpose %b : (tensor<63x64xbf16>, tensor<32x64xbf16>) -> tensor<63x32xf32>
   %heads = tensor.expand_shape %s [[0, 1], [2]] output_shape [21, 3, 32] : tensor<63x32xf32> into tensor<21x3x32xf32>
   // CHECK: nsatile.reduce  sum {{.*}} -> tensor<21x32xf32, #nsatile.blocked<threads = 128, vector = 4>>
@@ -137,7 +155,8 @@ nsatile.program @sum_of_three(%q: !buffer, %k: !buffer, %out: memref<?x32xi32>, 
   %sum = nsatile.reduce  sum %heads along 1 : tensor<21x3x32xf32> -> tensor<21x32xf32>
   %keys = arith.bitcast %sum : tensor<21x32xf32> to tensor<21x32xi32>
   %turned = nsatile.exchange %keys by 31 : tensor<21x32xi32>
-  nsatile.store %turned, %out[%c0, %c0] dims [0, 1] limits [%n, %c32] : tensor<21x32xi32>, memref<?x32xi32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%n, %c32] : memref<?x32xi32> -> !nsatile.place<21x32xi32>
+  nsatile.store %turned, %to : tensor<21x32xi32>
   nsatile.return
 }
 

@@ -16,7 +16,8 @@
 // CHECK: %[[ZERO:.*]] = arith.constant dense<0.0
 // CHECK: %[[NAN:.*]] = arith.mulf %[[SUM]], %[[ZERO]]
 // CHECK: %[[MARK:.*]] = nsatile.reduce sum %[[NAN]] along 1
-// CHECK: nsatile.store %[[MARK]], %[[MARKS]]
+// CHECK: %[[AT:.*]] = nsatile.at %[[MARKS]]
+// CHECK: nsatile.store %[[MARK]], %[[AT]]
 // CHECK: nsatile.raise %[[MARK]]
 // CHECK: nsatile.store
 nsatile.program @fast(%p: memref<128x64xbf16>, %v: memref<64x32xbf16>, %out: memref<?x32xf32>, %n: index)
@@ -29,12 +30,15 @@ nsatile.program @fast(%p: memref<128x64xbf16>, %v: memref<64x32xbf16>, %out: mem
   %seen = arith.constant dense<true> : tensor<128x64xi1>
   %zero = arith.constant dense<0.0> : tensor<128x32xf32>
   %sum = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<128x32xf32> {
-    %pt = nsatile.load %p[%c0, %c0] dims [0, 1] limits [%c128, %c64] : memref<128x64xbf16> -> tensor<128x64xbf16>
-    %vt = nsatile.load %v[%c0, %c0] dims [0, 1] limits [%c64, %c32] : memref<64x32xbf16> -> tensor<64x32xbf16>
+    %pt_at = nsatile.at %p[%c0, %c0] dims [0, 1] limits [%c128, %c64] : memref<128x64xbf16> -> !nsatile.place<128x64xbf16>
+    %pt = nsatile.load %pt_at : tensor<128x64xbf16>
+    %vt_at = nsatile.at %v[%c0, %c0] dims [0, 1] limits [%c64, %c32] : memref<64x32xbf16> -> !nsatile.place<64x32xbf16>
+    %vt = nsatile.load %vt_at : tensor<64x32xbf16>
     %o = nsatile.dot %pt, %vt acc %acc where %seen : (tensor<128x64xbf16>, tensor<64x32xbf16>, tensor<128x32xf32>, tensor<128x64xi1>) -> tensor<128x32xf32>
     scf.yield %o : tensor<128x32xf32>
   }
-  nsatile.store %sum, %out[%c0, %c0] dims [0, 1] limits [%c128, %c32] : tensor<128x32xf32>, memref<?x32xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c128, %c32] : memref<?x32xf32> -> !nsatile.place<128x32xf32>
+  nsatile.store %sum, %to : tensor<128x32xf32>
   nsatile.return
 }
 
@@ -45,7 +49,7 @@ nsatile.program @fast(%p: memref<128x64xbf16>, %v: memref<64x32xbf16>, %out: mem
 // CHECK: %[[FIRST:.*]] = arith.muli %[[ID]], %[[OWN]]
 // CHECK: arith.divui %[[FIRST]]
 // CHECK: arith.remui %[[FIRST]]
-// CHECK: %[[MARK:.*]] = nsatile.load {{.*}} -> tensor<32xf32>
+// CHECK: %[[MARK:.*]] = nsatile.load {{.*}} : tensor<32xf32>
 // CHECK: %[[FINE:.*]] = nsatile.all_finite %[[MARK]]
 // CHECK: %[[WRONG:.*]] = arith.xori %[[FINE]]
 // CHECK: scf.if %[[WRONG]] {
@@ -60,10 +64,13 @@ nsatile.program @exact(%p: memref<128x64xbf16>, %v: memref<64x32xbf16>, %out: me
   %c32 = arith.constant 32 : index
   %c64 = arith.constant 64 : index
   %seen = arith.constant dense<true> : tensor<32x64xi1>
-  %pt = nsatile.load %p[%c0, %c0] dims [0, 1] limits [%c32, %c64] : memref<128x64xbf16> -> tensor<32x64xbf16>
-  %vt = nsatile.load %v[%c0, %c0] dims [0, 1] limits [%c64, %c32] : memref<64x32xbf16> -> tensor<64x32xbf16>
+  %pt_at = nsatile.at %p[%c0, %c0] dims [0, 1] limits [%c32, %c64] : memref<128x64xbf16> -> !nsatile.place<32x64xbf16>
+  %pt = nsatile.load %pt_at : tensor<32x64xbf16>
+  %vt_at = nsatile.at %v[%c0, %c0] dims [0, 1] limits [%c64, %c32] : memref<64x32xbf16> -> !nsatile.place<64x32xbf16>
+  %vt = nsatile.load %vt_at : tensor<64x32xbf16>
   %o = nsatile.dot %pt, %vt where %seen : (tensor<32x64xbf16>, tensor<64x32xbf16>, tensor<32x64xi1>) -> tensor<32x32xf32>
-  nsatile.store %o, %out[%c0, %c0] dims [0, 1] limits [%c32, %c32] : tensor<32x32xf32>, memref<?x32xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c32, %c32] : memref<?x32xf32> -> !nsatile.place<32x32xf32>
+  nsatile.store %o, %to : tensor<32x32xf32>
   nsatile.return
 }
 
@@ -100,7 +107,8 @@ nsatile.program @rounded(%p: tensor<64x64xbf16>, %v: tensor<64x32xbf16>, %seen: 
     %low = arith.truncf %o : tensor<64x32xf32> to tensor<64x32xbf16>
     scf.yield %low : tensor<64x32xbf16>
   }
-  nsatile.store %sum, %out[%c0, %c0] dims [0, 1] limits [%c64, %c32] : tensor<64x32xbf16>, memref<64x32xbf16>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c32] : memref<64x32xbf16> -> !nsatile.place<64x32xbf16>
+  nsatile.store %sum, %to : tensor<64x32xbf16>
   nsatile.return
 }
 
@@ -154,7 +162,8 @@ nsatile.program @union(%s: tensor<64x32xf32>, %rows: tensor<64xi1>, %max: tensor
   %m, %l, %p, %d = nsatile.softmax_update %max, %sum, %hidden scale %one : tensor<64xf32>, tensor<64x32xf32>
   %p16 = arith.truncf %p : tensor<64x32xf32> to tensor<64x32xbf16>
   %o = nsatile.dot %p16, %v acc %s where %all : (tensor<64x32xbf16>, tensor<32x32xbf16>, tensor<64x32xf32>, tensor<64x32xi1>) -> tensor<64x32xf32>
-  nsatile.store %o, %out[%c0, %c0] dims [0, 1] limits [%c64, %c32] : tensor<64x32xf32>, memref<64x32xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c32] : memref<64x32xf32> -> !nsatile.place<64x32xf32>
+  nsatile.store %o, %to : tensor<64x32xf32>
   nsatile.return
 }
 
@@ -198,8 +207,10 @@ nsatile.program @scaled(%p: memref<128x64xbf16>, %v: memref<64x32xbf16>, %out: m
   %zero = arith.constant dense<0.0> : tensor<128x32xf32>
   %infinity = arith.constant dense<0x7F800000> : tensor<128x32xf32>
   %sum = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<128x32xf32> {
-    %pt = nsatile.load %p[%c0, %c0] dims [0, 1] limits [%c128, %c64] : memref<128x64xbf16> -> tensor<128x64xbf16>
-    %vt = nsatile.load %v[%c0, %c0] dims [0, 1] limits [%c64, %c32] : memref<64x32xbf16> -> tensor<64x32xbf16>
+    %pt_at = nsatile.at %p[%c0, %c0] dims [0, 1] limits [%c128, %c64] : memref<128x64xbf16> -> !nsatile.place<128x64xbf16>
+    %pt = nsatile.load %pt_at : tensor<128x64xbf16>
+    %vt_at = nsatile.at %v[%c0, %c0] dims [0, 1] limits [%c64, %c32] : memref<64x32xbf16> -> !nsatile.place<64x32xbf16>
+    %vt = nsatile.load %vt_at : tensor<64x32xbf16>
     %o = nsatile.dot %pt, %vt acc %acc where %seen : (tensor<128x64xbf16>, tensor<64x32xbf16>, tensor<128x32xf32>, tensor<128x64xi1>) -> tensor<128x32xf32>
     scf.yield %o : tensor<128x32xf32>
   }
@@ -207,7 +218,8 @@ nsatile.program @scaled(%p: memref<128x64xbf16>, %v: memref<64x32xbf16>, %out: m
   %finite = arith.cmpf olt, %size, %infinity : tensor<128x32xf32>
   %kept = arith.select %finite, %size, %zero {nsatile.only_finite} : tensor<128x32xi1>, tensor<128x32xf32>
   %greatest = nsatile.reduce max %kept along 1 : tensor<128x32xf32> -> tensor<128xf32>
-  nsatile.store %greatest, %out[%c0] dims [0] limits [%c128] : tensor<128xf32>, memref<?xf32>
+  %to = nsatile.at %out[%c0] dims [0] limits [%c128] : memref<?xf32> -> !nsatile.place<128xf32>
+  nsatile.store %greatest, %to : tensor<128xf32>
   nsatile.return
 }
 
@@ -237,10 +249,13 @@ nsatile.program @looped(%p: memref<128x64xbf16>, %v: memref<64x32xbf16>, %out: m
   %c32 = arith.constant 32 : index
   %c64 = arith.constant 64 : index
   %seen = arith.constant dense<true> : tensor<64x64xi1>
-  %pt = nsatile.load %p[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<128x64xbf16> -> tensor<64x64xbf16>
-  %vt = nsatile.load %v[%c0, %c0] dims [0, 1] limits [%c64, %c32] : memref<64x32xbf16> -> tensor<64x32xbf16>
+  %pt_at = nsatile.at %p[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<128x64xbf16> -> !nsatile.place<64x64xbf16>
+  %pt = nsatile.load %pt_at : tensor<64x64xbf16>
+  %vt_at = nsatile.at %v[%c0, %c0] dims [0, 1] limits [%c64, %c32] : memref<64x32xbf16> -> !nsatile.place<64x32xbf16>
+  %vt = nsatile.load %vt_at : tensor<64x32xbf16>
   %o = nsatile.dot %pt, %vt where %seen : (tensor<64x64xbf16>, tensor<64x32xbf16>, tensor<64x64xi1>) -> tensor<64x32xf32>
-  nsatile.store %o, %out[%c0, %c0] dims [0, 1] limits [%c64, %c32] : tensor<64x32xf32>, memref<?x32xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c32] : memref<?x32xf32> -> !nsatile.place<64x32xf32>
+  nsatile.store %o, %to : tensor<64x32xf32>
   nsatile.return
 }
 
@@ -251,10 +266,13 @@ nsatile.program @looped_exact(%p: memref<128x64xbf16>, %v: memref<64x32xbf16>, %
   %c32 = arith.constant 32 : index
   %c64 = arith.constant 64 : index
   %seen = arith.constant dense<true> : tensor<32x64xi1>
-  %pt = nsatile.load %p[%c0, %c0] dims [0, 1] limits [%c32, %c64] : memref<128x64xbf16> -> tensor<32x64xbf16>
-  %vt = nsatile.load %v[%c0, %c0] dims [0, 1] limits [%c64, %c32] : memref<64x32xbf16> -> tensor<64x32xbf16>
+  %pt_at = nsatile.at %p[%c0, %c0] dims [0, 1] limits [%c32, %c64] : memref<128x64xbf16> -> !nsatile.place<32x64xbf16>
+  %pt = nsatile.load %pt_at : tensor<32x64xbf16>
+  %vt_at = nsatile.at %v[%c0, %c0] dims [0, 1] limits [%c64, %c32] : memref<64x32xbf16> -> !nsatile.place<64x32xbf16>
+  %vt = nsatile.load %vt_at : tensor<64x32xbf16>
   %o = nsatile.dot %pt, %vt where %seen : (tensor<32x64xbf16>, tensor<64x32xbf16>, tensor<32x64xi1>) -> tensor<32x32xf32>
-  nsatile.store %o, %out[%c0, %c0] dims [0, 1] limits [%c32, %c32] : tensor<32x32xf32>, memref<?x32xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c32, %c32] : memref<?x32xf32> -> !nsatile.place<32x32xf32>
+  nsatile.store %o, %to : tensor<32x32xf32>
   nsatile.return
 }
 
@@ -295,8 +313,10 @@ nsatile.program @two_rows(%s: tensor<32x32xf32>, %seen: tensor<64x32xi1>, %max: 
   %one = arith.constant 1.0 : f32
   %m, %l, %e, %d = nsatile.softmax_update %max, %max, %s scale %one : tensor<32xf32>, tensor<32x32xf32>
   %o = nsatile.dot %p, %v where %seen : (tensor<64x32xbf16>, tensor<32x32xbf16>, tensor<64x32xi1>) -> tensor<64x32xf32>
-  nsatile.store %o, %out[%c0, %c0] dims [0, 1] limits [%c64, %c32] : tensor<64x32xf32>, memref<64x32xf32>
-  nsatile.store %l, %lse[%c0] dims [0] limits [%c32] : tensor<32xf32>, memref<32xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c32] : memref<64x32xf32> -> !nsatile.place<64x32xf32>
+  nsatile.store %o, %to : tensor<64x32xf32>
+  %to_1 = nsatile.at %lse[%c0] dims [0] limits [%c32] : memref<32xf32> -> !nsatile.place<32xf32>
+  nsatile.store %l, %to_1 : tensor<32xf32>
   nsatile.return
 }
 
@@ -324,7 +344,8 @@ nsatile.program @grows(%p: tensor<64x64xbf16>, %v: tensor<64x32xbf16>, %seen: te
   %c32 = arith.constant 32 : index
   %c64 = arith.constant 64 : index
   %o = nsatile.dot %p, %v where %seen : (tensor<64x64xbf16>, tensor<64x32xbf16>, tensor<64x64xi1>) -> tensor<64x32xf32>
-  nsatile.store %o, %out[%c0, %c0] dims [0, 1] limits [%c64, %c32] : tensor<64x32xf32>, memref<64x32xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c32] : memref<64x32xf32> -> !nsatile.place<64x32xf32>
+  nsatile.store %o, %to : tensor<64x32xf32>
   nsatile.return
 }
 

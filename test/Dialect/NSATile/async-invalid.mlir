@@ -14,8 +14,9 @@ nsatile.program @consumer(%x: memref<?x64xbf16>, %n: index) {
   %c0 = arith.constant 0 : index
   %buffer = nsatile.circular_buffer : !nsatile.circular_buffer<2 of tensor<64x64xbf16>>
   nsatile.warp_specialize consumers 4 {
+    %from = nsatile.at %x[%c0, %c0] dims [0, 1] limits [%n, %n] : memref<?x64xbf16> -> !nsatile.place<64x64xbf16>
     // expected-error @+1 {{'nsatile.producer_load' op can't stand in the region of consumers; it is for the other role}}
-    nsatile.producer_load %buffer, %x[%c0, %c0] dims [0, 1] limits [%n, %n] : !nsatile.circular_buffer<2 of tensor<64x64xbf16>>, memref<?x64xbf16>
+    nsatile.producer_load %buffer, %from : !nsatile.circular_buffer<2 of tensor<64x64xbf16>>
   } producer {
   }
   nsatile.return
@@ -35,17 +36,9 @@ nsatile.program @producer() {
 
 // -----
 
-nsatile.program @offsets(%x: memref<?x64xbf16>, %n: index) {
-  %buffer = nsatile.circular_buffer : !nsatile.circular_buffer<2 of tensor<64x64xbf16>>
-  // expected-error @+1 {{expected an offset for each of the 2 dimensions of the buffer, found 1}}
-  nsatile.producer_load %buffer, %x[%n] dims [0, 1] limits [%n, %n] : !nsatile.circular_buffer<2 of tensor<64x64xbf16>>, memref<?x64xbf16>
-  nsatile.return
-}
-
-// -----
-
 nsatile.program @product(%x: memref<64x64xbf16>, %n: index) {
-  %t = nsatile.load %x[%n, %n] dims [0, 1] limits [%n, %n] : memref<64x64xbf16> -> tensor<64x64xbf16>
+  %t_at = nsatile.at %x[%n, %n] dims [0, 1] limits [%n, %n] : memref<64x64xbf16> -> !nsatile.place<64x64xbf16>
+  %t = nsatile.load %t_at : tensor<64x64xbf16>
   // expected-error @+1 {{expected a result of 64x64, found 'tensor<64x32xf32>'}}
   %p = nsatile.dot_async %t, %t : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> !nsatile.pending<tensor<64x32xf32>>
   nsatile.return
@@ -54,7 +47,8 @@ nsatile.program @product(%x: memref<64x64xbf16>, %n: index) {
 // -----
 
 nsatile.program @condition(%x: memref<64x64xbf16>, %n: index, %c: i1) {
-  %t = nsatile.load %x[%n, %n] dims [0, 1] limits [%n, %n] : memref<64x64xbf16> -> tensor<64x64xbf16>
+  %t_at = nsatile.at %x[%n, %n] dims [0, 1] limits [%n, %n] : memref<64x64xbf16> -> !nsatile.place<64x64xbf16>
+  %t = nsatile.load %t_at : tensor<64x64xbf16>
   // expected-error @+1 {{expected an accumulator for 'if'}}
   %p = "nsatile.dot_async"(%t, %t, %c) <{operandSegmentSizes = array<i32: 1, 0, 1, 0, 1>}> : (tensor<64x64xbf16>, tensor<64x64xbf16>, i1) -> !nsatile.pending<tensor<64x64xf32>>
   nsatile.return

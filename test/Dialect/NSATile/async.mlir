@@ -31,14 +31,18 @@ nsatile.program @specialized(%x: memref<?x64xbf16>, %y: memref<64x64xf32>, %n: i
       nsatile.consumer_release %buffer : !R
       scf.yield %d : tensor<64x64xf32>
     }
-    nsatile.store %s, %y[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32>, memref<64x64xf32>
+    %to = nsatile.at %y[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+    nsatile.store %s, %to : tensor<64x64xf32>
   // CHECK: } producer {
   } producer {
     scf.for %j = %c0 to %n step %c1 {
-      // CHECK: nsatile.producer_load %[[BUFFER]], %{{.*}}[%{{.*}}, %{{.*}}] dims [0, 1] limits[%{{.*}}, %{{.*}}] : <2 of tensor<64x64xbf16>>, memref<?x64xbf16>
-      nsatile.producer_load %buffer, %x[%j, %c0] dims [0, 1] limits [%n, %c64] : !R, memref<?x64xbf16>
-      // CHECK: nsatile.producer_load %[[BUFFER]], {{.*}} dims [0, 1] steps [4, 1] limits
-      nsatile.producer_load %buffer, %x[%j, %c0] dims [0, 1] steps [4, 1] limits [%n, %c64] : !R, memref<?x64xbf16>
+      // CHECK: nsatile.producer_load %[[BUFFER]], %{{.*}} : <2 of tensor<64x64xbf16>>
+      %from = nsatile.at %x[%j, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xbf16> -> !nsatile.place<64x64xbf16>
+      nsatile.producer_load %buffer, %from : !R
+      // CHECK: %[[FROM:.*]] = nsatile.at {{.*}} dims [0, 1] steps [4, 1] limits
+      // CHECK: nsatile.producer_load %[[BUFFER]], %[[FROM]]
+      %from_1 = nsatile.at %x[%j, %c0] dims [0, 1] steps [4, 1] limits [%n, %c64] : memref<?x64xbf16> -> !nsatile.place<64x64xbf16>
+      nsatile.producer_load %buffer, %from_1 : !R
     }
   }
   nsatile.return

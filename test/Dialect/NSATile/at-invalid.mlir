@@ -93,3 +93,56 @@ nsatile.program @dynamic(%x: memref<?xf32>, %n: index) {
   %p = nsatile.at %x[%n] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<?xf32>
   nsatile.return
 }
+
+// -----
+
+nsatile.program @chosen(%x: memref<?xf32>, %n: index, %c: i1) {
+  %place = scf.if %c -> !nsatile.place<4xf32> {
+    %p = nsatile.at %x[%n] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<4xf32>
+    scf.yield %p : !nsatile.place<4xf32>
+  } else {
+    %c0 = arith.constant 0 : index
+    %p = nsatile.at %x[%c0] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<4xf32>
+    scf.yield %p : !nsatile.place<4xf32>
+  }
+  // expected-error @below {{failed to verify that nsatile.at gives the place: loops and branches can't hand one on}}
+  %t = nsatile.load %place : tensor<4xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @argument(%place: !nsatile.place<4xf32>, %t: tensor<4xf32>) {
+  // expected-error @below {{failed to verify that nsatile.at gives the place: loops and branches can't hand one on}}
+  nsatile.store %t, %place : tensor<4xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @spelled_tile(%x: memref<?xf32>, %n: index) {
+  // expected-note @below {{prior use here}}
+  %p = nsatile.at %x[%n] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<4xf32>
+  // expected-error @below {{use of value '%p' expects different type than prior uses: '!nsatile.place<8xf32>' vs '!nsatile.place<4xf32>'}}
+  %t = nsatile.load %p : tensor<8xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @tile(%x: memref<?xf32>, %n: index) {
+  %p = nsatile.at %x[%n] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<4xf32>
+  // expected-error @below {{failed to verify that the place has the tile's shape and type of elements}}
+  %t = "nsatile.load"(%p) : (!nsatile.place<4xf32>) -> tensor<8xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @circular_buffer(%x: memref<?xf32>, %n: index) {
+  %ring = nsatile.circular_buffer : !nsatile.circular_buffer<2 of tensor<8xf32>>
+  %p = nsatile.at %x[%n] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<4xf32>
+  // expected-error @below {{failed to verify that the place has the shape and type of elements of the circular buffer's tiles}}
+  "nsatile.producer_load"(%ring, %p) : (!nsatile.circular_buffer<2 of tensor<8xf32>>, !nsatile.place<4xf32>) -> ()
+  nsatile.return
+}

@@ -17,7 +17,8 @@
 // CHECK: nsatile.store %[[S]]
 nsatile.program @pair(%x: tensor<4x2xi64>, %o: memref<4x2xi64>, %0: index) {
   %s = nsatile.sort ascending %x : tensor<4x2xi64>
-  nsatile.store %s, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<4x2xi64>, memref<4x2xi64>
+  %to = nsatile.at %o[%0, %0] dims [0, 1] limits [%0, %0] : memref<4x2xi64> -> !nsatile.place<4x2xi64>
+  nsatile.store %s, %to : tensor<4x2xi64>
   nsatile.return
 }
 
@@ -33,7 +34,8 @@ nsatile.program @pair(%x: tensor<4x2xi64>, %o: memref<4x2xi64>, %0: index) {
 // CHECK-NOT: nsatile.sort
 nsatile.program @padded(%x: tensor<4x5xi64>, %o: memref<4x5xi64>, %0: index) {
   %s = nsatile.sort descending %x : tensor<4x5xi64>
-  nsatile.store %s, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<4x5xi64>, memref<4x5xi64>
+  %to = nsatile.at %o[%0, %0] dims [0, 1] limits [%0, %0] : memref<4x5xi64> -> !nsatile.place<4x5xi64>
+  nsatile.store %s, %to : tensor<4x5xi64>
   nsatile.return
 }
 
@@ -53,7 +55,8 @@ nsatile.program @padded(%x: tensor<4x5xi64>, %o: memref<4x5xi64>, %0: index) {
 // CHECK-NOT: nsatile.top
 nsatile.program @top(%l: tensor<4x4xi64>, %c: tensor<4x16xi64>, %o: memref<4x4xi64>, %0: index) {
   %t = nsatile.top %l, %c : tensor<4x4xi64>, tensor<4x16xi64>
-  nsatile.store %t, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<4x4xi64>, memref<4x4xi64>
+  %to = nsatile.at %o[%0, %0] dims [0, 1] limits [%0, %0] : memref<4x4xi64> -> !nsatile.place<4x4xi64>
+  nsatile.store %t, %to : tensor<4x4xi64>
   nsatile.return
 }
 
@@ -79,7 +82,8 @@ nsatile.program @carried(%l: tensor<16x5xi64>, %c: tensor<16x16xi64>, %o: memref
     }
     scf.yield %u : tensor<16x5xi64>
   }
-  nsatile.store %t, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<16x5xi64>, memref<16x5xi64>
+  %to = nsatile.at %o[%0, %0] dims [0, 1] limits [%0, %0] : memref<16x5xi64> -> !nsatile.place<16x5xi64>
+  nsatile.store %t, %to : tensor<16x5xi64>
   nsatile.return
 }
 
@@ -100,7 +104,8 @@ nsatile.program @inserted(%l: tensor<4x5xi64>, %c: tensor<4x16xi64>, %o: memref<
     %u = nsatile.top %a, %c : tensor<4x5xi64>, tensor<4x16xi64>
     scf.yield %u : tensor<4x5xi64>
   }
-  nsatile.store %t, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<4x5xi64>, memref<4x5xi64>
+  %to = nsatile.at %o[%0, %0] dims [0, 1] limits [%0, %0] : memref<4x5xi64> -> !nsatile.place<4x5xi64>
+  nsatile.store %t, %to : tensor<4x5xi64>
   nsatile.return
 }
 
@@ -116,7 +121,8 @@ nsatile.program @two_lists(%l: tensor<8x5xi64>, %c: tensor<8x40xi64>, %o: memref
     %u = nsatile.top %a, %c : tensor<8x5xi64>, tensor<8x40xi64>
     scf.yield %u : tensor<8x5xi64>
   }
-  nsatile.store %t, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<8x5xi64>, memref<8x5xi64>
+  %to = nsatile.at %o[%0, %0] dims [0, 1] limits [%0, %0] : memref<8x5xi64> -> !nsatile.place<8x5xi64>
+  nsatile.store %t, %to : tensor<8x5xi64>
   nsatile.return
 }
 
@@ -128,11 +134,13 @@ nsatile.program @two_lists(%l: tensor<8x5xi64>, %c: tensor<8x40xi64>, %o: memref
 // CHECK: tensor.extract_slice
 nsatile.program @watched(%l: tensor<16x5xi64>, %c: tensor<16x16xi64>, %o: memref<16x5xi64>, %0: index, %1: index, %n: index) {
   %t = scf.for %i = %0 to %n step %1 iter_args(%a = %l) -> (tensor<16x5xi64>) {
-    nsatile.store %a, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<16x5xi64>, memref<16x5xi64>
+    %to = nsatile.at %o[%0, %0] dims [0, 1] limits [%0, %0] : memref<16x5xi64> -> !nsatile.place<16x5xi64>
+    nsatile.store %a, %to : tensor<16x5xi64>
     %v = nsatile.top %a, %c : tensor<16x5xi64>, tensor<16x16xi64>
     scf.yield %v : tensor<16x5xi64>
   }
-  nsatile.store %t, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<16x5xi64>, memref<16x5xi64>
+  %to_1 = nsatile.at %o[%0, %0] dims [0, 1] limits [%0, %0] : memref<16x5xi64> -> !nsatile.place<16x5xi64>
+  nsatile.store %t, %to_1 : tensor<16x5xi64>
   nsatile.return
 }
 
@@ -147,6 +155,7 @@ nsatile.program @short(%l: tensor<16x4xi64>, %c: tensor<16x16xi64>, %o: memref<1
     %v = nsatile.top %a, %c : tensor<16x4xi64>, tensor<16x16xi64>
     scf.yield %v : tensor<16x4xi64>
   }
-  nsatile.store %t, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<16x4xi64>, memref<16x4xi64>
+  %to = nsatile.at %o[%0, %0] dims [0, 1] limits [%0, %0] : memref<16x4xi64> -> !nsatile.place<16x4xi64>
+  nsatile.store %t, %to : tensor<16x4xi64>
   nsatile.return
 }

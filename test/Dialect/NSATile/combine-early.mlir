@@ -21,18 +21,22 @@ nsatile.program @sums(%x: memref<?x8xf32>, %y: memref<?x8xf32>, %g: memref<?xf32
   %c8 = arith.constant 8 : index
   %zero = arith.constant dense<0.0> : tensor<4x8xf32>
   %a = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> (tensor<4x8xf32>) {
-    %t = nsatile.load %x[%i, %c0] dims [0, 1] limits [%n, %c8] : memref<?x8xf32> -> tensor<4x8xf32>
+    %t_at = nsatile.at %x[%i, %c0] dims [0, 1] limits [%n, %c8] : memref<?x8xf32> -> !nsatile.place<4x8xf32>
+    %t = nsatile.load %t_at : tensor<4x8xf32>
     %next = arith.addf %s, %t : tensor<4x8xf32>
     scf.yield %next : tensor<4x8xf32>
   }
-  %gates = nsatile.load %g[%c0] dims [0] limits [%n] : memref<?xf32> -> tensor<4xf32>
+  %gates_at = nsatile.at %g[%c0] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<4xf32>
+  %gates = nsatile.load %gates_at : tensor<4xf32>
   %b = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> (tensor<4x8xf32>) {
-    %t = nsatile.load %x[%i, %c0] dims [0, 1] limits [%n, %c8] : memref<?x8xf32> -> tensor<4x8xf32>
+    %t_at_1 = nsatile.at %x[%i, %c0] dims [0, 1] limits [%n, %c8] : memref<?x8xf32> -> !nsatile.place<4x8xf32>
+    %t = nsatile.load %t_at_1 : tensor<4x8xf32>
     %next = arith.subf %s, %t : tensor<4x8xf32>
     scf.yield %next : tensor<4x8xf32>
   }
   %c = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> (tensor<4x8xf32>) {
-    %t = nsatile.load %x[%i, %c0] dims [0, 1] limits [%n, %c8] : memref<?x8xf32> -> tensor<4x8xf32>
+    %t_at_2 = nsatile.at %x[%i, %c0] dims [0, 1] limits [%n, %c8] : memref<?x8xf32> -> !nsatile.place<4x8xf32>
+    %t = nsatile.load %t_at_2 : tensor<4x8xf32>
     %next = arith.mulf %s, %t : tensor<4x8xf32>
     scf.yield %next : tensor<4x8xf32>
   }
@@ -40,7 +44,8 @@ nsatile.program @sums(%x: memref<?x8xf32>, %y: memref<?x8xf32>, %g: memref<?xf32
   %part = arith.mulf %a, %wide : tensor<4x8xf32>
   %sum = arith.addf %part, %b : tensor<4x8xf32>
   %all = arith.addf %sum, %c : tensor<4x8xf32>
-  nsatile.store %all, %y[%c0, %c0] dims [0, 1] limits [%n, %c8] : tensor<4x8xf32>, memref<?x8xf32>
+  %to = nsatile.at %y[%c0, %c0] dims [0, 1] limits [%n, %c8] : memref<?x8xf32> -> !nsatile.place<4x8xf32>
+  nsatile.store %all, %to : tensor<4x8xf32>
   nsatile.return
 }
 
@@ -55,16 +60,19 @@ nsatile.program @shared(%x: memref<?x8xf32>, %y: memref<?x8xf32>, %n: index) {
   %c8 = arith.constant 8 : index
   %zero = arith.constant dense<0.0> : tensor<4x8xf32>
   %a = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> (tensor<4x8xf32>) {
-    %t = nsatile.load %x[%i, %c0] dims [0, 1] limits [%n, %c8] : memref<?x8xf32> -> tensor<4x8xf32>
+    %t_at = nsatile.at %x[%i, %c0] dims [0, 1] limits [%n, %c8] : memref<?x8xf32> -> !nsatile.place<4x8xf32>
+    %t = nsatile.load %t_at : tensor<4x8xf32>
     scf.yield %t : tensor<4x8xf32>
   }
   %b = scf.for %i = %c0 to %n step %c1 iter_args(%s = %a) -> (tensor<4x8xf32>) {
-    %t = nsatile.load %x[%i, %c0] dims [0, 1] limits [%n, %c8] : memref<?x8xf32> -> tensor<4x8xf32>
+    %t_at_1 = nsatile.at %x[%i, %c0] dims [0, 1] limits [%n, %c8] : memref<?x8xf32> -> !nsatile.place<4x8xf32>
+    %t = nsatile.load %t_at_1 : tensor<4x8xf32>
     scf.yield %t : tensor<4x8xf32>
   }
   %minus = arith.negf %a : tensor<4x8xf32>
   %all = arith.addf %minus, %b : tensor<4x8xf32>
-  nsatile.store %all, %y[%c0, %c0] dims [0, 1] limits [%n, %c8] : tensor<4x8xf32>, memref<?x8xf32>
+  %to = nsatile.at %y[%c0, %c0] dims [0, 1] limits [%n, %c8] : memref<?x8xf32> -> !nsatile.place<4x8xf32>
+  nsatile.store %all, %to : tensor<4x8xf32>
   nsatile.return
 }
 
@@ -82,20 +90,23 @@ nsatile.program @heaviest(%x: memref<?x8xf32>, %y: memref<?x8xf32>, %n: index) {
   %c8 = arith.constant 8 : index
   %zero = arith.constant dense<0.0> : tensor<4x8xf32>
   %a = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> (tensor<4x8xf32>) {
-    %t = nsatile.load %x[%i, %c0] dims [0, 1] limits [%n, %c8] : memref<?x8xf32> -> tensor<4x8xf32>
+    %t_at = nsatile.at %x[%i, %c0] dims [0, 1] limits [%n, %c8] : memref<?x8xf32> -> !nsatile.place<4x8xf32>
+    %t = nsatile.load %t_at : tensor<4x8xf32>
     scf.yield %t : tensor<4x8xf32>
   }
   %end = arith.muli %n, %c8 : index
   %b = scf.for %i = %c0 to %end step %c1 iter_args(%s = %zero) -> (tensor<4x8xf32>) {
     %inner = scf.for %j = %c0 to %n step %c1 iter_args(%r = %s) -> (tensor<4x8xf32>) {
-      %t = nsatile.load %x[%j, %c0] dims [0, 1] limits [%n, %c8] : memref<?x8xf32> -> tensor<4x8xf32>
+      %t_at_1 = nsatile.at %x[%j, %c0] dims [0, 1] limits [%n, %c8] : memref<?x8xf32> -> !nsatile.place<4x8xf32>
+      %t = nsatile.load %t_at_1 : tensor<4x8xf32>
       %next = arith.addf %r, %t : tensor<4x8xf32>
       scf.yield %next : tensor<4x8xf32>
     }
     scf.yield %inner : tensor<4x8xf32>
   }
   %all = arith.addf %a, %b : tensor<4x8xf32>
-  nsatile.store %all, %y[%c0, %c0] dims [0, 1] limits [%n, %c8] : tensor<4x8xf32>, memref<?x8xf32>
+  %to = nsatile.at %y[%c0, %c0] dims [0, 1] limits [%n, %c8] : memref<?x8xf32> -> !nsatile.place<4x8xf32>
+  nsatile.store %all, %to : tensor<4x8xf32>
   nsatile.return
 }
 
@@ -111,18 +122,22 @@ nsatile.program @written(%x: memref<?x8xf32>, %y: memref<?x8xf32>, %n: index) {
   %c8 = arith.constant 8 : index
   %zero = arith.constant dense<0.0> : tensor<4x8xf32>
   %a = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> (tensor<4x8xf32>) {
-    %t = nsatile.load %x[%i, %c0] dims [0, 1] limits [%n, %c8] : memref<?x8xf32> -> tensor<4x8xf32>
+    %t_at = nsatile.at %x[%i, %c0] dims [0, 1] limits [%n, %c8] : memref<?x8xf32> -> !nsatile.place<4x8xf32>
+    %t = nsatile.load %t_at : tensor<4x8xf32>
     scf.yield %t : tensor<4x8xf32>
   }
-  nsatile.store %a, %y[%c0, %c0] dims [0, 1] limits [%n, %c8] : tensor<4x8xf32>, memref<?x8xf32>
+  %to = nsatile.at %y[%c0, %c0] dims [0, 1] limits [%n, %c8] : memref<?x8xf32> -> !nsatile.place<4x8xf32>
+  nsatile.store %a, %to : tensor<4x8xf32>
   %b = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> (tensor<4x8xf32>) {
     %inner = scf.for %j = %c0 to %n step %c1 iter_args(%r = %s) -> (tensor<4x8xf32>) {
-      %t = nsatile.load %y[%j, %c0] dims [0, 1] limits [%n, %c8] : memref<?x8xf32> -> tensor<4x8xf32>
+      %t_at_1 = nsatile.at %y[%j, %c0] dims [0, 1] limits [%n, %c8] : memref<?x8xf32> -> !nsatile.place<4x8xf32>
+      %t = nsatile.load %t_at_1 : tensor<4x8xf32>
       %next = arith.addf %r, %t : tensor<4x8xf32>
       scf.yield %next : tensor<4x8xf32>
     }
     scf.yield %inner : tensor<4x8xf32>
   }
-  nsatile.store %b, %y[%c0, %c0] dims [0, 1] limits [%n, %c8] : tensor<4x8xf32>, memref<?x8xf32>
+  %to_1 = nsatile.at %y[%c0, %c0] dims [0, 1] limits [%n, %c8] : memref<?x8xf32> -> !nsatile.place<4x8xf32>
+  nsatile.store %b, %to_1 : tensor<4x8xf32>
   nsatile.return
 }

@@ -58,7 +58,8 @@ nsatile.program @attend(%q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n:
       nsatile.consumer_release %rv : !R
       scf.yield %o : tensor<64x64xf32, #s>
     }
-    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+    nsatile.store %r, %to : tensor<64x64xf32, #s>
   } producer {
   }
   nsatile.return
@@ -104,7 +105,8 @@ nsatile.program @ping_pong(%q: tensor<192x64xbf16, #s>, %out: memref<192x64xf32>
       nsatile.consumer_release %rv : !R
       scf.yield %o : tensor<192x64xf32, #s>
     }
-    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c192, %c64] : tensor<192x64xf32, #s>, memref<192x64xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c192, %c64] : memref<192x64xf32> -> !nsatile.place<192x64xf32>
+    nsatile.store %r, %to : tensor<192x64xf32, #s>
   } producer {
   }
   nsatile.return
@@ -139,7 +141,8 @@ nsatile.program @continued(%q: tensor<64x64xbf16, #s>, %before: tensor<64x64xf32
       nsatile.consumer_release %rv : !R
       scf.yield %o : tensor<64x64xf32, #s>
     }
-    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+    nsatile.store %r, %to : tensor<64x64xf32, #s>
   } producer {
   }
   nsatile.return
@@ -173,7 +176,8 @@ nsatile.program @one(%q: tensor<64x64xbf16, #s>, %seen: tensor<64x64xi1, #s>, %o
       nsatile.consumer_release %rk : !R
       scf.yield %o : tensor<64x64xf32, #s>
     }
-    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+    nsatile.store %r, %to : tensor<64x64xf32, #s>
   } producer {
   }
   nsatile.return
@@ -202,7 +206,8 @@ nsatile.program @inner(%q: tensor<64x72xbf16, #s>, %out: memref<64x64xf32>) {
     %b = nsatile.dot %shared, transpose %k acc %a : (tensor<64x72xbf16, #m>, tensor<64x72xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
     nsatile.consumer_release %rq : !R
     nsatile.consumer_release %rk : !R
-    nsatile.store %b, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+    nsatile.store %b, %to : tensor<64x64xf32, #s>
   } producer {
   }
   nsatile.return
@@ -255,7 +260,8 @@ nsatile.program @fold(%a: index, %b: index, %c: index, %d: index, %q: tensor<64x
       nsatile.consumer_release %rv : !R
       nsatile.yield %o : tensor<64x64xf32, #s>
     }
-    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+    nsatile.store %r, %to : tensor<64x64xf32, #s>
   } producer {
   }
   nsatile.return
@@ -307,7 +313,8 @@ nsatile.program @shared(%q: tensor<64x64xbf16, #s>, %g: tensor<64x64xbf16, #s>, 
       nsatile.consumer_release %ra : !R
       scf.yield %y : tensor<64x64xf32, #s>
     }
-    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+    nsatile.store %r, %to : tensor<64x64xf32, #s>
   } producer {
   }
   nsatile.return
@@ -364,7 +371,8 @@ nsatile.program @large_sum(%q: tensor<64x64xbf16, #s>, %init: tensor<64x192xf32,
       nsatile.consumer_release %rv : !RV
       scf.yield %o : tensor<64x192xf32, #s>
     }
-    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c192] : tensor<64x192xf32, #s>, memref<64x192xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c192] : memref<64x192xf32> -> !nsatile.place<64x192xf32>
+    nsatile.store %r, %to : tensor<64x192xf32, #s>
   } producer {
   }
   nsatile.return

@@ -44,6 +44,7 @@ nsatile.program @weights(%s: tensor<4x8xf32>, %lse: tensor<4x8xf32>, %rest: tens
   %c0 = arith.constant 0 : index
   %c4 = arith.constant 4 : index
   %c8 = arith.constant 8 : index
-  nsatile.store %a, %out[%c0, %c0] dims [0, 1] limits [%c4, %c8] : tensor<4x8xf32>, memref<4x8xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c4, %c8] : memref<4x8xf32> -> !nsatile.place<4x8xf32>
+  nsatile.store %a, %to : tensor<4x8xf32>
   nsatile.return
 }

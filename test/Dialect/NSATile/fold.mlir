@@ -42,7 +42,8 @@ nsatile.program @folds(%list: memref<?x?x16xi32>, %members: memref<?x?x16x2xi32>
   // CHECK: nsatile.yield_scores %{{.*}} scale %{{.*}} values %{{.*}} : tensor<64x32xf32>, tensor<32x64xbf16>
   %m:3 = nsatile.softmax_fold over %a to %b : tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32> {
   ^bb0(%tile: index, %partial: i1):
-    %v = nsatile.load %k[%tile, %c0] dims [0, 1] limits [%n, %n] : memref<?x64xbf16> -> tensor<32x64xbf16>
+    %v_at = nsatile.at %k[%tile, %c0] dims [0, 1] limits [%n, %n] : memref<?x64xbf16> -> !nsatile.place<32x64xbf16>
+    %v = nsatile.load %v_at : tensor<32x64xbf16>
     %scores = nsatile.broadcast %zero along [1] : tensor<64xf32> -> tensor<64x32xf32>
     nsatile.yield_scores %scores scale %one values %v : tensor<64x32xf32>, tensor<32x64xbf16>
   }

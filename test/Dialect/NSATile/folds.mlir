@@ -9,30 +9,38 @@ nsatile.program @splats(%o: memref<?x?xf32>, %n: index) {
   // CHECK-DAG: %[[EACH:.*]] = arith.constant dense<2.000000e+00> : tensor<8xf32>
   %all = nsatile.broadcast %rows along [1] : tensor<4xf32> -> tensor<4x8xf32>
   // CHECK: nsatile.store %[[ALL]]
-  nsatile.store %all, %o[%c0, %c0] dims [0, 1] limits [%n, %n] : tensor<4x8xf32>, memref<?x?xf32>
+  %to = nsatile.at %o[%c0, %c0] dims [0, 1] limits [%n, %n] : memref<?x?xf32> -> !nsatile.place<4x8xf32>
+  nsatile.store %all, %to : tensor<4x8xf32>
   %max = nsatile.reduce max %all along 0 : tensor<4x8xf32> -> tensor<8xf32>
   // CHECK: nsatile.store %[[EACH]]
-  nsatile.store %max, %o[%c0, %c0] dims [1] limits [%n] : tensor<8xf32>, memref<?x?xf32>
+  %to_1 = nsatile.at %o[%c0, %c0] dims [1] limits [%n] : memref<?x?xf32> -> !nsatile.place<8xf32>
+  nsatile.store %max, %to_1 : tensor<8xf32>
   // CHECK: %[[SUM:.*]] = nsatile.reduce {{ ?}}sum %[[ALL]]
   %sum = nsatile.reduce sum %all along 0 : tensor<4x8xf32> -> tensor<8xf32>
   // CHECK: nsatile.store %[[SUM]]
-  nsatile.store %sum, %o[%c0, %c0] dims [1] limits [%n] : tensor<8xf32>, memref<?x?xf32>
+  %to_2 = nsatile.at %o[%c0, %c0] dims [1] limits [%n] : memref<?x?xf32> -> !nsatile.place<8xf32>
+  nsatile.store %sum, %to_2 : tensor<8xf32>
   nsatile.return
 }
 
 // CHECK-LABEL: nsatile.program @sorts
 nsatile.program @sorts(%i: memref<?x?xi64>, %o: memref<?x?xi64>, %n: index) {
   %c0 = arith.constant 0 : index
-  %t = nsatile.load %i[%c0, %c0] dims [0, 1] limits [%n, %n] : memref<?x?xi64> -> tensor<4x8xi64>
+  %t_at = nsatile.at %i[%c0, %c0] dims [0, 1] limits [%n, %n] : memref<?x?xi64> -> !nsatile.place<4x8xi64>
+  %t = nsatile.load %t_at : tensor<4x8xi64>
   // CHECK: %[[UP:.*]] = nsatile.sort {{ ?}}ascending
   %up = nsatile.sort ascending %t : tensor<4x8xi64>
   %again = nsatile.sort ascending %up : tensor<4x8xi64>
+  // CHECK-NEXT: nsatile.at
   // CHECK-NEXT: nsatile.store %[[UP]]
-  nsatile.store %again, %o[%c0, %c0] dims [0, 1] limits [%n, %n] : tensor<4x8xi64>, memref<?x?xi64>
+  %to = nsatile.at %o[%c0, %c0] dims [0, 1] limits [%n, %n] : memref<?x?xi64> -> !nsatile.place<4x8xi64>
+  nsatile.store %again, %to : tensor<4x8xi64>
   // CHECK: %[[DOWN:.*]] = nsatile.sort {{ ?}}descending %[[UP]]
   %down = nsatile.sort descending %again : tensor<4x8xi64>
+  // CHECK-NEXT: nsatile.at
   // CHECK-NEXT: nsatile.store %[[DOWN]]
-  nsatile.store %down, %o[%c0, %c0] dims [0, 1] limits [%n, %n] : tensor<4x8xi64>, memref<?x?xi64>
+  %to_1 = nsatile.at %o[%c0, %c0] dims [0, 1] limits [%n, %n] : memref<?x?xi64> -> !nsatile.place<4x8xi64>
+  nsatile.store %down, %to_1 : tensor<4x8xi64>
   nsatile.return
 }
 

@@ -227,7 +227,8 @@ nsatile.program @pipelined(%a: index, %b: index, %c: index, %d: index, %q: tenso
     %sum = arith.addf %acc, %t : tensor<64x64xf32, #s>
     nsatile.yield %sum : tensor<64x64xf32, #s>
   }
-  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %r, %to : tensor<64x64xf32, #s>
   nsatile.return
 }
 
@@ -262,6 +263,7 @@ nsatile.program @waited(%a: index, %b: index, %c: index, %q: tensor<64x64xbf16, 
     }
     nsatile.yield %t : tensor<64x64xf32, #s>
   }
-  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %r, %to : tensor<64x64xf32, #s>
   nsatile.return
 }

@@ -68,7 +68,8 @@ nsatile.program @causal(%first: index, %end: index, %q: tensor<192x64xbf16, #s>,
     // CHECK-NEXT:   nsatile.consumer_release %[[BUFFER]]
     // CHECK-NEXT: }
     // CHECK: nsatile.store %[[R]]
-    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c192, %c128] : tensor<192x128xf32, #s>, memref<192x128xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c192, %c128] : memref<192x128xf32> -> !nsatile.place<192x128xf32>
+    nsatile.store %r, %to : tensor<192x128xf32, #s>
   } producer {
   }
   nsatile.return
@@ -106,7 +107,8 @@ nsatile.program @conditional(%first: index, %end: index, %q: tensor<128x64xbf16,
       }
       scf.yield %x : tensor<128x128xf32, #s>
     }
-    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c128, %c128] : tensor<128x128xf32, #s>, memref<128x128xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c128, %c128] : memref<128x128xf32> -> !nsatile.place<128x128xf32>
+    nsatile.store %r, %to : tensor<128x128xf32, #s>
   } producer {
   }
   nsatile.return
@@ -130,7 +132,8 @@ nsatile.program @shared_rows(%first: index, %end: index, %q: tensor<64x64xbf16, 
       %sum = arith.addf %acc, %s : tensor<64x128xf32, #s>
       scf.yield %sum : tensor<64x128xf32, #s>
     }
-    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c128] : tensor<64x128xf32, #s>, memref<64x128xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c128] : memref<64x128xf32> -> !nsatile.place<64x128xf32>
+    nsatile.store %r, %to : tensor<64x128xf32, #s>
   } producer {
   }
   nsatile.return
@@ -154,7 +157,8 @@ nsatile.program @grouped(%first: index, %end: index, %q: tensor<128x64xbf16, #s>
       %sum = arith.addf %acc, %s : tensor<128x128xf32, #s>
       scf.yield %sum : tensor<128x128xf32, #s>
     }
-    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c128, %c128] : tensor<128x128xf32, #s>, memref<128x128xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c128, %c128] : memref<128x128xf32> -> !nsatile.place<128x128xf32>
+    nsatile.store %r, %to : tensor<128x128xf32, #s>
   } producer {
   }
   nsatile.return
@@ -185,7 +189,8 @@ nsatile.program @two_loops(%first: index, %end: index, %q: tensor<128x64xbf16, #
       %sum = arith.subf %acc, %s : tensor<128x128xf32, #s>
       scf.yield %sum : tensor<128x128xf32, #s>
     }
-    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c128, %c128] : tensor<128x128xf32, #s>, memref<128x128xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c128, %c128] : memref<128x128xf32> -> !nsatile.place<128x128xf32>
+    nsatile.store %r, %to : tensor<128x128xf32, #s>
   } producer {
   }
   nsatile.return
@@ -197,7 +202,8 @@ nsatile.program @positions(%first: index, %end: index, %out: memref<?xindex>) {
   nsatile.warp_specialize consumers 8 {
     %own, %own_end = nsatile.row_range %first to %end of 128
     %rows = nsatile.iota %own : tensor<128xindex, #nsatile.blocked<threads = 256>>
-    nsatile.store %rows, %out[%first] dims [0] limits [%end] : tensor<128xindex, #nsatile.blocked<threads = 256>>, memref<?xindex>
+    %to = nsatile.at %out[%first] dims [0] limits [%end] : memref<?xindex> -> !nsatile.place<128xindex>
+    nsatile.store %rows, %to : tensor<128xindex, #nsatile.blocked<threads = 256>>
   } producer {
   }
   nsatile.return

@@ -22,13 +22,16 @@ nsatile.program @attend(%q: tensor<64x64xbf16>, %k: memref<?x64xbf16>, %v: memre
   %c0 = arith.constant 0 : index
   %r:3 = nsatile.softmax_fold over %a to %d full %b to %c : tensor<64xf32>, tensor<64xf32>, tensor<64x64xf32> {
   ^bb0(%tile: index, %partial: i1):
-    %kt = nsatile.load %k[%tile, %c0] dims [0, 1] limits [%n, %n] : memref<?x64xbf16> -> tensor<32x64xbf16>
+    %kt_at = nsatile.at %k[%tile, %c0] dims [0, 1] limits [%n, %n] : memref<?x64xbf16> -> !nsatile.place<32x64xbf16>
+    %kt = nsatile.load %kt_at : tensor<32x64xbf16>
     %s = nsatile.dot %q, transpose %kt : (tensor<64x64xbf16>, tensor<32x64xbf16>) -> tensor<64x32xf32>
-    %vt = nsatile.load %v[%tile, %c0] dims [0, 1] limits [%n, %n] : memref<?x64xbf16> -> tensor<32x64xbf16>
+    %vt_at = nsatile.at %v[%tile, %c0] dims [0, 1] limits [%n, %n] : memref<?x64xbf16> -> !nsatile.place<32x64xbf16>
+    %vt = nsatile.load %vt_at : tensor<32x64xbf16>
     nsatile.yield_scores %s scale %scale values %vt : tensor<64x32xf32>, tensor<32x64xbf16>
   }
   %o, %lse = nsatile.softmax_finalize %r#0, %r#1, %r#2 : tensor<64xf32>, tensor<64x64xf32>
-  nsatile.store %o, %out[%c0, %c0] dims [0, 1] limits [%n, %n] : tensor<64x64xf32>, memref<?x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%n, %n] : memref<?x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %o, %to : tensor<64x64xf32>
   nsatile.return
 }
 

@@ -43,7 +43,8 @@ nsatile.program @columns(%n: index, %out: memref<128x64xf32>) {
       scf.yield %t : tensor<128x64xf32, #s>
     }
     nsatile.consumer_release %rq : !Q
-    nsatile.store %sum, %out[%c0, %c0] dims [0, 1] limits [%c128, %c128] : tensor<128x64xf32, #s>, memref<128x64xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c128, %c128] : memref<128x64xf32> -> !nsatile.place<128x64xf32>
+    nsatile.store %sum, %to : tensor<128x64xf32, #s>
   } producer {
   }
   nsatile.return
@@ -87,7 +88,8 @@ nsatile.program @kept(%n: index, %other: tensor<128x256xf32, #s>, %out: memref<1
     %sum = nsatile.reduce sum %kept along 1 : tensor<128x256xf32, #s> -> tensor<128xf32, #nsatile.slice<dim = 1, of = #s>>
     %spread = nsatile.broadcast %sum along [1] : tensor<128xf32, #nsatile.slice<dim = 1, of = #s>> -> tensor<128x64xf32, #s>
     %r = arith.addf %last, %spread : tensor<128x64xf32, #s>
-    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c128, %c128] : tensor<128x64xf32, #s>, memref<128x64xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c128, %c128] : memref<128x64xf32> -> !nsatile.place<128x64xf32>
+    nsatile.store %r, %to : tensor<128x64xf32, #s>
   } producer {
   }
   nsatile.return
@@ -124,7 +126,8 @@ nsatile.program @between(%n: index, %start: tensor<64x64xf32, #s>, %out: memref<
       scf.yield %s : tensor<64x64xf32, #s>
     }
     nsatile.consumer_release %rq : !R
-    nsatile.store %sum, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+    nsatile.store %sum, %to : tensor<64x64xf32, #s>
   } producer {
   }
   nsatile.return

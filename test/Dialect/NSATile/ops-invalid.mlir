@@ -262,70 +262,6 @@ nsatile.plan @p() {
 
 // -----
 
-nsatile.program @p(%x: memref<?x?xf32>, %n: index) {
-  // expected-error @below {{expected an offset for each of the 2 dimensions of the buffer, found 1}}
-  %t = nsatile.load %x[%n] dims [0] limits [%n] : memref<?x?xf32> -> tensor<4xf32>
-  nsatile.return
-}
-
-// -----
-
-nsatile.program @p(%x: memref<?x?xf32>, %n: index) {
-  // expected-error @below {{expected a buffer dimension for each of the 1 dimensions of the tile, found 2}}
-  %t = nsatile.load %x[%n, %n] dims [0, 1] limits [%n, %n] : memref<?x?xf32> -> tensor<4xf32>
-  nsatile.return
-}
-
-// -----
-
-nsatile.program @p(%x: memref<?x?xf32>, %n: index) {
-  // expected-error @below {{expected a limit for each of the 1 dimensions of the tile, found 0}}
-  %t = nsatile.load %x[%n, %n] dims [0] limits [] : memref<?x?xf32> -> tensor<4xf32>
-  nsatile.return
-}
-
-// -----
-
-nsatile.program @p(%x: memref<?x?xf32>, %n: index) {
-  // expected-error @below {{expected dimensions of a buffer of rank 2, found 2}}
-  %t = nsatile.load %x[%n, %n] dims [2] limits [%n] : memref<?x?xf32> -> tensor<4xf32>
-  nsatile.return
-}
-
-// -----
-
-nsatile.program @p(%x: memref<?x?xf32>, %n: index) {
-  // expected-error @below {{expected different buffer dimensions, found 0 twice}}
-  %t = nsatile.load %x[%n, %n] dims [0, 0] limits [%n, %n] : memref<?x?xf32> -> tensor<4x4xf32>
-  nsatile.return
-}
-
-// -----
-
-nsatile.program @p(%x: memref<?xf32>, %n: index) {
-  // expected-error @below {{expected tiles of the buffer's element type 'f32', found 'bf16'}}
-  %t = nsatile.load %x[%n] dims [0] limits [%n] : memref<?xf32> -> tensor<4xbf16>
-  nsatile.return
-}
-
-// -----
-
-nsatile.program @p(%x: memref<?xf32>, %n: index) {
-  // expected-error @below {{expected a step for each of the 1 dimensions of the tile, found 2}}
-  %t = nsatile.load %x[%n] dims [0] steps [1, 1] limits [%n] : memref<?xf32> -> tensor<4xf32>
-  nsatile.return
-}
-
-// -----
-
-nsatile.program @p(%x: memref<?xf32>, %n: index) {
-  // expected-error @below {{expected steps of at least 1, found 0}}
-  %t = nsatile.load %x[%n] dims [0] steps [0] limits [%n] : memref<?xf32> -> tensor<4xf32>
-  nsatile.return
-}
-
-// -----
-
 nsatile.program @p(%x: memref<?x?xf32>, %i: tensor<4xindex>) {
   // expected-error @below {{expected an index for each of the 2 dimensions of the buffer, found 1}}
   %t = nsatile.gather %x[%i] : memref<?x?xf32>, tensor<4xindex> -> tensor<4xf32>
@@ -569,38 +505,6 @@ nsatile.program @p(%x: tensor<4x32xi64>, %y: tensor<4x32xi64>) {
 nsatile.program @lookup_indices(%table: memref<?x?xi32>, %n: index) {
   // expected-error @+1 {{expected an index for each of the 2 dimensions of the buffer, found 1}}
   %element = nsatile.lookup %table[%n] : memref<?x?xi32>
-  nsatile.return
-}
-
-// -----
-
-nsatile.program @listed_without_rows(%x: memref<?xf32>, %list: memref<?xi32>, %n: index) {
-  // expected-error @+1 {{expected a tile with rows, which a list names, found 'tensor<f32>'}}
-  %t = nsatile.load %x[%n] dims [] limits [] through %list[%n] : memref<?xi32> : memref<?xf32> -> tensor<f32>
-  nsatile.return
-}
-
-// -----
-
-nsatile.program @listed_place(%x: memref<?xf32>, %list: memref<?x?xi32>, %n: index) {
-  // expected-error @+1 {{expected an index for each of the 2 dimensions of the list, found 1}}
-  %t = nsatile.load %x[%n] dims [0] limits [%n] through %list[%n] : memref<?x?xi32> : memref<?xf32> -> tensor<8xf32>
-  nsatile.return
-}
-
-// -----
-
-nsatile.program @listed_store_place(%x: memref<?xf32>, %t: tensor<8xf32>, %list: memref<?x?xi32>, %n: index) {
-  // expected-error @+1 {{expected an index for each of the 2 dimensions of the list, found 1}}
-  nsatile.store %t, %x[%n] dims [0] limits [%n] through %list[%n] : memref<?x?xi32> : tensor<8xf32>, memref<?xf32>
-  nsatile.return
-}
-
-// -----
-
-nsatile.program @listed_steps(%x: memref<?xf32>, %list: memref<?xi32>, %n: index) {
-  // expected-error @+1 {{expected steps or a list, found both}}
-  %t = nsatile.load %x[%n] dims [0] steps [2] limits [%n] through %list[%n] : memref<?xi32> : memref<?xf32> -> tensor<8xf32>
   nsatile.return
 }
 

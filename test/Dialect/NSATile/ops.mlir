@@ -14,11 +14,14 @@ nsatile.program @attend(%q: memref<?x?x?x64xbf16>, %k: memref<?x?x?x64xbf16>,
   %scale = arith.constant 0.125 : f32
   // CHECK: nsatile.program_id 2
   %b = nsatile.program_id 2
-  // CHECK: nsatile.load %{{.*}}[%{{.*}}] dims [1, 2, 3] limits[%{{.*}}, %{{.*}}, %{{.*}}] : memref<?x?x?x64xbf16> -> tensor<16x4x64xbf16>
-  %q3 = nsatile.load %q[%b, %c0, %c0, %c0] dims [1, 2, 3] limits [%T, %HQ, %D] : memref<?x?x?x64xbf16> -> tensor<16x4x64xbf16>
+  // CHECK: %[[FROM:.*]] = nsatile.at %{{.*}}[%{{.*}}] dims [1, 2, 3] limits[%{{.*}}, %{{.*}}, %{{.*}}] : memref<?x?x?x64xbf16> -> <16x4x64xbf16>
+  // CHECK: nsatile.load %[[FROM]] : tensor<16x4x64xbf16>
+  %q3_at = nsatile.at %q[%b, %c0, %c0, %c0] dims [1, 2, 3] limits [%T, %HQ, %D] : memref<?x?x?x64xbf16> -> !nsatile.place<16x4x64xbf16>
+  %q3 = nsatile.load %q3_at : tensor<16x4x64xbf16>
   %qt = tensor.collapse_shape %q3 [[0, 1], [2]] : tensor<16x4x64xbf16> into tensor<64x64xbf16>
   // CHECK: dims [1, 3] steps [4, 1] limits
-  %kt = nsatile.load %k[%b, %c0, %c0, %c0] dims [1, 3] steps [4, 1] limits [%S, %D] : memref<?x?x?x64xbf16> -> tensor<64x64xbf16>
+  %kt_at = nsatile.at %k[%b, %c0, %c0, %c0] dims [1, 3] steps [4, 1] limits [%S, %D] : memref<?x?x?x64xbf16> -> !nsatile.place<64x64xbf16>
+  %kt = nsatile.load %kt_at : tensor<64x64xbf16>
   // CHECK: nsatile.dot %{{.*}}, transpose %{{.*}} : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
   %s = nsatile.dot %qt, transpose %kt : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
   // CHECK: nsatile.dot transpose %{{.*}}, %{{.*}} : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
@@ -55,8 +58,10 @@ nsatile.program @attend(%q: memref<?x?x?x64xbf16>, %k: memref<?x?x?x64xbf16>,
   // CHECK: nsatile.softmax_finalize %{{.*}}, %{{.*}}, %{{.*}} : tensor<64xf32>, tensor<64x64xf32>
   %out, %lse = nsatile.softmax_finalize %m1, %l1, %acc : tensor<64xf32>, tensor<64x64xf32>
   %out3 = tensor.expand_shape %out [[0, 1], [2]] output_shape [16, 4, 64] : tensor<64x64xf32> into tensor<16x4x64xf32>
-  // CHECK: nsatile.store %{{.*}}, %{{.*}}[%{{.*}}] dims [1, 2, 3] limits[%{{.*}}] : tensor<16x4x64xf32>, memref<?x?x?x64xf32>
-  nsatile.store %out3, %o[%b, %c0, %c0, %c0] dims [1, 2, 3] limits [%T, %HQ, %D] : tensor<16x4x64xf32>, memref<?x?x?x64xf32>
+  // CHECK: %[[TO:.*]] = nsatile.at %{{.*}}[%{{.*}}] dims [1, 2, 3] limits[%{{.*}}] : memref<?x?x?x64xf32> -> <16x4x64xf32>
+  // CHECK: nsatile.store %{{.*}}, %[[TO]] : tensor<16x4x64xf32>
+  %to = nsatile.at %o[%b, %c0, %c0, %c0] dims [1, 2, 3] limits [%T, %HQ, %D] : memref<?x?x?x64xf32> -> !nsatile.place<16x4x64xf32>
+  nsatile.store %out3, %to : tensor<16x4x64xf32>
   nsatile.return
 }
 
@@ -92,11 +97,17 @@ nsatile.program @keys(%lists: memref<?x?xi32>, %sorted: memref<?xi32>, %row: ten
 // CHECK-LABEL: nsatile.program @listed
 nsatile.program @listed(%q: memref<?x?x64xbf16>, %o: memref<?x?x64xf32>, %sorted: memref<?x?xi32>, %b: index, %n: index) {
   %c0 = arith.constant 0 : index
-  // CHECK: %[[T:.*]] = nsatile.load %{{.*}} dims [1, 2] limits{{ ?}}[%[[N:.*]], %[[N]]] through %[[SORTED:.*]][%[[B:.*]], %[[N]]] by 16 : memref<?x?xi32> : memref<?x?x64xbf16> -> tensor<64x64xbf16>
-  %t = nsatile.load %q[%b, %c0, %c0] dims [1, 2] limits [%n, %n] through %sorted[%b, %n] by 16 : memref<?x?xi32> : memref<?x?x64xbf16> -> tensor<64x64xbf16>
+  // CHECK: %[[FROM:.*]] = nsatile.at %{{.*}} dims [1, 2] limits{{ ?}}[%[[N:.*]], %[[N]]] rows %[[SORTED:.*]][%[[B:.*]], %[[N]]] by 16 : memref<?x?xi32> : memref<?x?x64xbf16> -> <64x64xbf16>
+  // CHECK: nsatile.load %[[FROM]] : tensor<64x64xbf16>
+  %t_at = nsatile.at %q[%b, %c0, %c0] dims [1, 2] limits [%n, %n] rows %sorted[%b, %n] by 16 : memref<?x?xi32>
+      : memref<?x?x64xbf16> -> !nsatile.place<64x64xbf16>
+  %t = nsatile.load %t_at : tensor<64x64xbf16>
   %w = arith.extf %t : tensor<64x64xbf16> to tensor<64x64xf32>
-  // CHECK: nsatile.store %{{.*}}, %{{.*}} dims [1, 2] limits{{ ?}}[%[[N]], %[[N]]] through %[[SORTED]][%[[B]], %[[N]]] : memref<?x?xi32> : tensor<64x64xf32>, memref<?x?x64xf32>
-  nsatile.store %w, %o[%b, %c0, %c0] dims [1, 2] limits [%n, %n] through %sorted[%b, %n] : memref<?x?xi32> : tensor<64x64xf32>, memref<?x?x64xf32>
+  // CHECK: %[[TO:.*]] = nsatile.at %{{.*}} dims [1, 2] limits{{ ?}}[%[[N]], %[[N]]] rows %[[SORTED]][%[[B]], %[[N]]] : memref<?x?xi32> : memref<?x?x64xf32> -> <64x64xf32>
+  // CHECK: nsatile.store %{{.*}}, %[[TO]] : tensor<64x64xf32>
+  %to = nsatile.at %o[%b, %c0, %c0] dims [1, 2] limits [%n, %n] rows %sorted[%b, %n] : memref<?x?xi32>
+      : memref<?x?x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %w, %to : tensor<64x64xf32>
   nsatile.return
 }
 

@@ -14,7 +14,8 @@ nsatile.program @alone(%k: memref<?x64xbf16>) {
     %c64 = arith.constant 64 : index
     %x = nsatile.program_id 0
     %row = arith.muli %x, %c64 : index
-    nsatile.producer_load %buffer, %k[%row, %c0] dims [0, 1] limits [%c64, %c64] : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>, memref<?x64xbf16>
+    %from = nsatile.at %k[%row, %c0] dims [0, 1] limits [%c64, %c64] : memref<?x64xbf16> -> !nsatile.place<64x64xbf16>
+    nsatile.producer_load %buffer, %from : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>
   }
   nsatile.return
 }
@@ -30,7 +31,8 @@ nsatile.program @numbered(%k: memref<?x64xbf16>) {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     %row = arith.muli %number, %c64 : index
-    nsatile.producer_load %buffer, %k[%row, %c0] dims [0, 1] limits [%c64, %c64] : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>, memref<?x64xbf16>
+    %from = nsatile.at %k[%row, %c0] dims [0, 1] limits [%c64, %c64] : memref<?x64xbf16> -> !nsatile.place<64x64xbf16>
+    nsatile.producer_load %buffer, %from : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>
   }
   nsatile.return
 }

@@ -31,7 +31,8 @@ nsatile.program @specialized(%k: memref<?x64xbf16>) {
     %c64 = arith.constant 64 : index
     %x = nsatile.program_id 0
     %row = arith.muli %x, %c64 : index
-    nsatile.producer_load %buffer, %k[%row, %c0] dims [0, 1] limits [%c64, %c64] : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>, memref<?x64xbf16>
+    %from = nsatile.at %k[%row, %c0] dims [0, 1] limits [%c64, %c64] : memref<?x64xbf16> -> !nsatile.place<64x64xbf16>
+    nsatile.producer_load %buffer, %from : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>
   }
   nsatile.return
 }
@@ -66,7 +67,8 @@ nsatile.program @causal(%k: memref<?x64xbf16>, %n: index) {
     %end = arith.addi %x, %c1 : index
     scf.for %i = %c0 to %end step %c1 {
       %row = arith.muli %i, %c64 : index
-      nsatile.producer_load %buffer, %k[%row, %c0] dims [0, 1] limits [%n, %c64] : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>, memref<?x64xbf16>
+      %from = nsatile.at %k[%row, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xbf16> -> !nsatile.place<64x64xbf16>
+      nsatile.producer_load %buffer, %from : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>
     }
   }
   nsatile.return
@@ -87,7 +89,8 @@ nsatile.program @full(%k: memref<?x64xbf16>, %n: index) {
     %end = arith.select %isThere, %n, %c0 : index
     scf.for %i = %c0 to %end step %c1 {
       %row = arith.muli %i, %c64 : index
-      nsatile.producer_load %buffer, %k[%row, %c0] dims [0, 1] limits [%n, %c64] : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>, memref<?x64xbf16>
+      %from = nsatile.at %k[%row, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xbf16> -> !nsatile.place<64x64xbf16>
+      nsatile.producer_load %buffer, %from : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>
     }
   }
   nsatile.return

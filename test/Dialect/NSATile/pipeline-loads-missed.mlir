@@ -12,12 +12,14 @@ nsatile.program @unscheduled(%list: memref<?xindex>, %k: !B, %q: tensor<64x64xbf
   %c64 = arith.constant 64 : index
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
   %r:2 = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero, %at = %c0) -> (tensor<64x64xf32, #s>, index) {
-    %kt = nsatile.load %k[%at, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+    %kt_at = nsatile.at %k[%at, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+    %kt = nsatile.load %kt_at : tensor<64x64xbf16, #m>
     %s = nsatile.dot %q, transpose %kt acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
     %next = memref.load %list[%at] : memref<?xindex>
     scf.yield %s, %next : tensor<64x64xf32, #s>, index
   }
-  nsatile.store %r#0, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %r#0, %to : tensor<64x64xf32, #s>
   nsatile.return
 }
 
@@ -30,11 +32,13 @@ nsatile.program @buffered(%list: memref<?xindex>, %k: !B, %q: tensor<64x64xbf16,
   %c64 = arith.constant 64 : index
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
   %r:2 = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero, %at = %c0) -> (tensor<64x64xf32, #s>, index) {
-    %kt = nsatile.load %k[%at, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+    %kt_at = nsatile.at %k[%at, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+    %kt = nsatile.load %kt_at : tensor<64x64xbf16, #m>
     %s = nsatile.dot %q, transpose %kt acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
     %next = memref.load %list[%at] : memref<?xindex>
     scf.yield %s, %next : tensor<64x64xf32, #s>, index
   }
-  nsatile.store %r#0, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %r#0, %to : tensor<64x64xf32, #s>
   nsatile.return
 }

@@ -24,8 +24,10 @@
 // ROOM: %[[ANY:.*]] = arith.cmpi slt, %[[LO:.*]], %[[N]]
 // ROOM: scf.if %[[ANY]] {
 // ROOM:   %[[FIRST:.*]] = arith.muli %[[LO]], %
-// ROOM:   nsatile.producer_load %[[RK]], %[[K]][%[[FIRST]], %{{.*}}] dims [0, 1] limits[%[[N]], %
-// ROOM:   nsatile.producer_load %[[RV]], %[[V]][%[[FIRST]], %
+// ROOM:   %[[AT_K:.*]] = nsatile.at %[[K]][%[[FIRST]], %{{.*}}] dims [0, 1] limits[%[[N]], %
+// ROOM:   nsatile.producer_load %[[RK]], %[[AT_K]]
+// ROOM:   %[[AT_V:.*]] = nsatile.at %[[V]][%[[FIRST]], %
+// ROOM:   nsatile.producer_load %[[RV]], %[[AT_V]]
 // ROOM: }
 // ROOM: scf.for %[[J:.*]] = %[[LO]] to %[[N]] step %[[STEP:.*]] iter_args
 // ROOM:   %[[TK:.*]] = nsatile.consumer_wait %[[RK]]
@@ -36,8 +38,10 @@
 // ROOM:   %[[MORE:.*]] = arith.cmpi slt, %[[NEXT]], %[[N]]
 // ROOM:   scf.if %[[MORE]] {
 // ROOM:     %[[PLACE:.*]] = arith.muli %[[NEXT]], %
-// ROOM:     nsatile.producer_load %[[RK]], %[[K]][%[[PLACE]], %
-// ROOM:     nsatile.producer_load %[[RV]], %[[V]][%[[PLACE]], %
+// ROOM:     %[[LATER_K:.*]] = nsatile.at %[[K]][%[[PLACE]], %
+// ROOM:     nsatile.producer_load %[[RK]], %[[LATER_K]]
+// ROOM:     %[[LATER_V:.*]] = nsatile.at %[[V]][%[[PLACE]], %
+// ROOM:     nsatile.producer_load %[[RV]], %[[LATER_V]]
 // ROOM:   }
 // ROOM:   nsatile.dot %{{.*}}, %[[TV]] acc
 // ROOM-NEXT: nsatile.consumer_release %[[RV]]
@@ -46,17 +50,20 @@
 // TIGHT: %[[RK:.*]] = nsatile.circular_buffer : <1 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
 // TIGHT: %[[RV:.*]] = nsatile.circular_buffer : <1 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
 // TIGHT: scf.if %
-// TIGHT:   nsatile.producer_load %[[RK]], %[[K]]
+// TIGHT:   %[[AT_K:.*]] = nsatile.at %[[K]]
+// TIGHT:   nsatile.producer_load %[[RK]], %[[AT_K]]
 // TIGHT-NOT: nsatile.producer_load
 // TIGHT: scf.for %[[J:.*]] = %{{.*}} to %[[N]]
 // TIGHT:   %[[TK:.*]] = nsatile.consumer_wait %[[RK]]
 // TIGHT:   %[[MINE:.*]] = arith.muli %[[J]]
-// TIGHT:   nsatile.producer_load %[[RV]], %[[V]][%[[MINE]], %
+// TIGHT:   %[[AT_V:.*]] = nsatile.at %[[V]][%[[MINE]], %
+// TIGHT:   nsatile.producer_load %[[RV]], %[[AT_V]]
 // TIGHT:   nsatile.dot %[[Q]], transpose %[[TK]]
 // TIGHT-NEXT: nsatile.consumer_release %[[RK]]
 // TIGHT-NEXT: %[[TV:.*]] = nsatile.consumer_wait %[[RV]]
 // TIGHT:   scf.if %
-// TIGHT:     nsatile.producer_load %[[RK]], %[[K]]
+// TIGHT:     %[[LATER_K:.*]] = nsatile.at %[[K]]
+// TIGHT:     nsatile.producer_load %[[RK]], %[[LATER_K]]
 // TIGHT:   nsatile.dot %{{.*}}, %[[TV]] acc
 // TIGHT-NEXT: nsatile.consumer_release %[[RV]]
 nsatile.program @attend(%k: !B, %v: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index)
@@ -68,14 +75,17 @@ nsatile.program @attend(%k: !B, %v: !B, %q: tensor<64x64xbf16, #s>, %out: memref
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
   %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
     %first = arith.muli %j, %c128 : index
-    %kt = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<128x64xbf16, #m>
-    %vt = nsatile.load %v[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<128x64xbf16, #m>
+    %kt_at = nsatile.at %k[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<128x64xbf16>
+    %kt = nsatile.load %kt_at : tensor<128x64xbf16, #m>
+    %vt_at = nsatile.at %v[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<128x64xbf16>
+    %vt = nsatile.load %vt_at : tensor<128x64xbf16, #m>
     %s = nsatile.dot %q, transpose %kt : (tensor<64x64xbf16, #s>, tensor<128x64xbf16, #m>) -> tensor<64x128xf32, #s>
     %p = arith.truncf %s : tensor<64x128xf32, #s> to tensor<64x128xbf16, #s>
     %o = nsatile.dot %p, %vt acc %acc : (tensor<64x128xbf16, #s>, tensor<128x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
     scf.yield %o : tensor<64x64xf32, #s>
   }
-  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %r, %to : tensor<64x64xf32, #s>
   nsatile.return
 }
 
@@ -107,7 +117,8 @@ nsatile.program @attend(%k: !B, %v: !B, %q: tensor<64x64xbf16, #s>, %out: memref
 // CHECK:   scf.if %{{.*}} {
 // CHECK:     %[[BLOCK:.*]] = memref.load %[[LIST]][%[[LATER]]]
 // CHECK:     %[[PLACE:.*]] = arith.muli %[[BLOCK]]
-// CHECK:     nsatile.producer_load %{{.*}}, %{{.*}}[%[[PLACE]],
+// CHECK:     %[[FROM:.*]] = nsatile.at %{{.*}}[%[[PLACE]],
+// CHECK:     nsatile.producer_load %{{.*}}, %[[FROM]]
 nsatile.program @listed(%list: memref<?xindex>, %k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index)
     attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, stages = 3>} {
   %c0 = arith.constant 0 : index
@@ -117,12 +128,14 @@ nsatile.program @listed(%list: memref<?xindex>, %k: !B, %q: tensor<64x64xbf16, #
   %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
     %block = memref.load %list[%j] : memref<?xindex>
     %first = arith.muli %block, %c64 : index
-    %kt = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+    %kt_at = nsatile.at %k[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+    %kt = nsatile.load %kt_at : tensor<64x64xbf16, #m>
     %same = nsatile.reshape %kt : tensor<64x64xbf16, #m> -> tensor<64x64xbf16, #m>
     %s = nsatile.dot %q, transpose %same acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
     scf.yield %s : tensor<64x64xf32, #s>
   }
-  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %r, %to : tensor<64x64xf32, #s>
   nsatile.return
 }
 
@@ -144,12 +157,14 @@ nsatile.program @carried(%list: memref<?xindex>, %k: !B, %q: tensor<64x64xbf16, 
   %c64 = arith.constant 64 : index
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
   %r:2 = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero, %at = %c0) -> (tensor<64x64xf32, #s>, index) {
-    %kt = nsatile.load %k[%at, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+    %kt_at = nsatile.at %k[%at, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+    %kt = nsatile.load %kt_at : tensor<64x64xbf16, #m>
     %s = nsatile.dot %q, transpose %kt acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
     %next = memref.load %list[%at] : memref<?xindex>
     scf.yield %s, %next : tensor<64x64xf32, #s>, index
   }
-  nsatile.store %r#0, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %r#0, %to : tensor<64x64xf32, #s>
   nsatile.return
 }
 
@@ -163,11 +178,13 @@ nsatile.program @sorted(%list: tensor<8xindex, #nsatile.blocked<threads = 128>>,
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
   %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
     %block = tensor.extract %list[%j] : tensor<8xindex, #nsatile.blocked<threads = 128>>
-    %kt = nsatile.load %k[%block, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+    %kt_at = nsatile.at %k[%block, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+    %kt = nsatile.load %kt_at : tensor<64x64xbf16, #m>
     %s = nsatile.dot %q, transpose %kt acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
     scf.yield %s : tensor<64x64xf32, #s>
   }
-  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %r, %to : tensor<64x64xf32, #s>
   nsatile.return
 }
 
@@ -179,10 +196,12 @@ nsatile.program @written(%k: memref<?x64xbf16>, %q: tensor<64x64xbf16, #s>, %n: 
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
   scf.for %j = %c0 to %n step %c1 {
-    %kt = nsatile.load %k[%j, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xbf16> -> tensor<64x64xbf16, #m>
+    %kt_at = nsatile.at %k[%j, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xbf16> -> !nsatile.place<64x64xbf16>
+    %kt = nsatile.load %kt_at : tensor<64x64xbf16, #m>
     %s = nsatile.dot %q, transpose %kt : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
     %p = arith.truncf %s : tensor<64x64xf32, #s> to tensor<64x64xbf16, #s>
-    nsatile.store %p, %k[%j, %c0] dims [0, 1] limits [%n, %c64] : tensor<64x64xbf16, #s>, memref<?x64xbf16>
+    %to = nsatile.at %k[%j, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xbf16> -> !nsatile.place<64x64xbf16>
+    nsatile.store %p, %to : tensor<64x64xbf16, #s>
   }
   nsatile.return
 }
@@ -212,10 +231,12 @@ nsatile.program @fold(%k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32
   %r = nsatile.fold over %a to %n full %a to %b state(%zero : tensor<64x64xf32, #s>) {
   ^bb0(%j: index, %partial: i1, %acc: tensor<64x64xf32, #s>):
     %first = arith.muli %j, %c64 : index
-    %t = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+    %t_at = nsatile.at %k[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+    %t = nsatile.load %t_at : tensor<64x64xbf16, #m>
     %s = nsatile.dot %q, transpose %t acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
     nsatile.yield %s : tensor<64x64xf32, #s>
   }
-  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %r, %to : tensor<64x64xf32, #s>
   nsatile.return
 }

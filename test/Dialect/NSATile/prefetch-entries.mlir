@@ -31,7 +31,8 @@
 // CHECK:     %[[NEXT:.*]] = arith.minsi %[[BEHIND]], %[[LAST]]
 // CHECK:     %[[LATER:.*]] = memref.load %[[LIST]][%[[NEXT]]]
 // CHECK:     %[[TILE:.*]] = arith.index_cast %[[ENTRY]]
-// CHECK:     nsatile.producer_load %{{.*}}[%[[TILE]], %
+// CHECK:     %[[FROM:.*]] = nsatile.at %{{.*}}[%[[TILE]], %
+// CHECK:     nsatile.producer_load %{{.*}}, %[[FROM]]
 // CHECK:     nsatile.yield %[[LATER]] : i32
 nsatile.program @listed(%n: index, %list: memref<?xi32>, %k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>) {
   %c0 = arith.constant 0 : index
@@ -50,13 +51,15 @@ nsatile.program @listed(%n: index, %list: memref<?xi32>, %k: !B, %q: tensor<64x6
       %y = arith.addf %x, %b : tensor<64x64xf32, #s>
       nsatile.yield %y : tensor<64x64xf32, #s>
     }
-    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+    nsatile.store %r, %to : tensor<64x64xf32, #s>
   } producer {
     nsatile.fold over %c0 to %n {
     ^bb0(%i: index, %partial: i1):
       %e = memref.load %list[%i] : memref<?xi32>
       %tile = arith.index_cast %e : i32 to index
-      nsatile.producer_load %buffer, %k[%tile, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+      %from = nsatile.at %k[%tile, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+      nsatile.producer_load %buffer, %from : !R
       nsatile.yield
     }
   }
@@ -99,9 +102,11 @@ nsatile.program @named(%n: index, %list: memref<?xi32>, %table: memref<?xi32>, %
       %y = arith.addf %x, %b : tensor<64x64xf32, #s>
       nsatile.yield %y : tensor<64x64xf32, #s>
     }
-    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+    nsatile.store %r, %to : tensor<64x64xf32, #s>
   } producer {
-    nsatile.producer_load %buffer, %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+    %from = nsatile.at %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+    nsatile.producer_load %buffer, %from : !R
   }
   nsatile.return
 }
@@ -121,10 +126,12 @@ nsatile.program @chained(%n: index, %list: memref<?xindex>, %k: !B) {
     %r = scf.for %i = %c0 to %n step %c1 iter_args(%at = %c0) -> index {
       %p = arith.addi %at, %i : index
       %e = memref.load %list[%p] : memref<?xindex>
-      nsatile.producer_load %buffer, %k[%e, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+      %from = nsatile.at %k[%e, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+      nsatile.producer_load %buffer, %from : !R
       scf.yield %e : index
     }
-    nsatile.producer_load %buffer, %k[%r, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+    %from_1 = nsatile.at %k[%r, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+    nsatile.producer_load %buffer, %from_1 : !R
   }
   nsatile.return
 }

@@ -47,8 +47,10 @@ nsatile.program @two_sums(%q: tensor<64x64xbf16, #s>, %g: tensor<64x64xbf16, #s>
       nsatile.consumer_release %rd : !R
       scf.yield %x1, %y1 : tensor<64x64xf32, #s>, tensor<64x64xf32, #s>
     }
-    nsatile.store %r#0, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
-    nsatile.store %r#1, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+    nsatile.store %r#0, %to : tensor<64x64xf32, #s>
+    %to_1 = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+    nsatile.store %r#1, %to_1 : tensor<64x64xf32, #s>
   } producer {
   }
   nsatile.return
@@ -80,7 +82,8 @@ nsatile.program @shared_operand(%q: tensor<64x64xbf16, #s>, %out: memref<64x64xf
       nsatile.consumer_release %rk : !R
       scf.yield %o : tensor<64x64xf32, #s>
     }
-    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+    nsatile.store %r, %to : tensor<64x64xf32, #s>
   } producer {
   }
   nsatile.return
@@ -108,7 +111,8 @@ nsatile.program @alone(%q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: 
       nsatile.consumer_release %rk : !R
       scf.yield %o : tensor<64x64xf32, #s>
     }
-    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+    nsatile.store %r, %to : tensor<64x64xf32, #s>
   } producer {
   }
   nsatile.return
@@ -146,7 +150,8 @@ nsatile.program @shared(%q: tensor<64x64xbf16, #s>, %g: tensor<64x64xbf16, #s>, 
       nsatile.consumer_release %ra : !R
       scf.yield %y : tensor<64x64xf32, #s>
     }
-    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+    nsatile.store %r, %to : tensor<64x64xf32, #s>
   } producer {
   }
   nsatile.return
@@ -181,7 +186,8 @@ nsatile.program @twice(%q: tensor<64x64xbf16, #s>, %g: tensor<64x64xbf16, #s>, %
       nsatile.consumer_release %ra : !R
       scf.yield %y : tensor<64x64xf32, #s>
     }
-    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+    nsatile.store %r, %to : tensor<64x64xf32, #s>
   } producer {
   }
   nsatile.return
@@ -212,7 +218,8 @@ nsatile.program @chain(%q: tensor<64x64xbf16, #s>, %g: tensor<64x64xbf16, #s>, %
       nsatile.consumer_release %ra : !R
       scf.yield %y : tensor<64x64xf32, #s>
     }
-    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+    nsatile.store %r, %to : tensor<64x64xf32, #s>
   } producer {
   }
   nsatile.return
@@ -244,7 +251,8 @@ nsatile.program @outer(%q: tensor<64x64xbf16, #s>, %g: tensor<64x64xbf16, #s>, %
       %y = arith.mulf %s, %t : tensor<64x64xf32, #s>
       scf.yield %y : tensor<64x64xf32, #s>
     }
-    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+    %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+    nsatile.store %r, %to : tensor<64x64xf32, #s>
   } producer {
   }
   nsatile.return

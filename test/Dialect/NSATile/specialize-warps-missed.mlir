@@ -13,11 +13,13 @@ nsatile.program @cast(%k: memref<128x64xbf16>, %q: tensor<64x64xbf16, #nsatile.m
   %b = memref.cast %k : memref<128x64xbf16> to memref<?x64xbf16>
   %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #nsatile.mma<warps = 4>> {
     %first = arith.muli %j, %c64 : index
-    %kt = nsatile.load %b[%first, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xbf16> -> tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
+    %kt_at = nsatile.at %b[%first, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xbf16> -> !nsatile.place<64x64xbf16>
+    %kt = nsatile.load %kt_at : tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
     %s = nsatile.dot %q, transpose %kt acc %acc : (tensor<64x64xbf16, #nsatile.mma<warps = 4>>, tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>, tensor<64x64xf32, #nsatile.mma<warps = 4>>) -> tensor<64x64xf32, #nsatile.mma<warps = 4>>
     scf.yield %s : tensor<64x64xf32, #nsatile.mma<warps = 4>>
   }
-  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %rows] : tensor<64x64xf32, #nsatile.mma<warps = 4>>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %rows] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %r, %to : tensor<64x64xf32, #nsatile.mma<warps = 4>>
   nsatile.return
 }
 
@@ -32,11 +34,13 @@ nsatile.program @swizzle(%k: memref<?x64xbf16>, %q: tensor<64x32xbf16, #nsatile.
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #nsatile.mma<warps = 4>>
   %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #nsatile.mma<warps = 4>> {
     %first = arith.muli %j, %c64 : index
-    %kt = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xbf16> -> tensor<64x32xbf16, #nsatile.shared<swizzle = 0>>
+    %kt_at = nsatile.at %k[%first, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xbf16> -> !nsatile.place<64x32xbf16>
+    %kt = nsatile.load %kt_at : tensor<64x32xbf16, #nsatile.shared<swizzle = 0>>
     %s = nsatile.dot %q, transpose %kt acc %acc : (tensor<64x32xbf16, #nsatile.mma<warps = 4>>, tensor<64x32xbf16, #nsatile.shared<swizzle = 0>>, tensor<64x64xf32, #nsatile.mma<warps = 4>>) -> tensor<64x64xf32, #nsatile.mma<warps = 4>>
     scf.yield %s : tensor<64x64xf32, #nsatile.mma<warps = 4>>
   }
-  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %rows] : tensor<64x64xf32, #nsatile.mma<warps = 4>>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %rows] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %r, %to : tensor<64x64xf32, #nsatile.mma<warps = 4>>
   nsatile.return
 }
 
@@ -51,11 +55,13 @@ nsatile.program @wide(%k: memref<?x32xf32>, %q: tensor<64x32xf32, #nsatile.mma<w
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #nsatile.mma<warps = 4>>
   %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #nsatile.mma<warps = 4>> {
     %first = arith.muli %j, %c64 : index
-    %kt = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %c64] : memref<?x32xf32> -> tensor<64x32xf32, #nsatile.shared<swizzle = 0>>
+    %kt_at = nsatile.at %k[%first, %c0] dims [0, 1] limits [%n, %c64] : memref<?x32xf32> -> !nsatile.place<64x32xf32>
+    %kt = nsatile.load %kt_at : tensor<64x32xf32, #nsatile.shared<swizzle = 0>>
     %s = nsatile.dot %q, transpose %kt acc %acc : (tensor<64x32xf32, #nsatile.mma<warps = 4>>, tensor<64x32xf32, #nsatile.shared<swizzle = 0>>, tensor<64x64xf32, #nsatile.mma<warps = 4>>) -> tensor<64x64xf32, #nsatile.mma<warps = 4>>
     scf.yield %s : tensor<64x64xf32, #nsatile.mma<warps = 4>>
   }
-  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %rows] : tensor<64x64xf32, #nsatile.mma<warps = 4>>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %rows] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %r, %to : tensor<64x64xf32, #nsatile.mma<warps = 4>>
   nsatile.return
 }
 
@@ -70,11 +76,13 @@ nsatile.program @ragged_rows(%k: memref<?x60xbf16>, %q: tensor<64x64xbf16, #nsat
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #nsatile.mma<warps = 4>>
   %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #nsatile.mma<warps = 4>> {
     %first = arith.muli %j, %c64 : index
-    %kt = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %c64] : memref<?x60xbf16> -> tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
+    %kt_at = nsatile.at %k[%first, %c0] dims [0, 1] limits [%n, %c64] : memref<?x60xbf16> -> !nsatile.place<64x64xbf16>
+    %kt = nsatile.load %kt_at : tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
     %s = nsatile.dot %q, transpose %kt acc %acc : (tensor<64x64xbf16, #nsatile.mma<warps = 4>>, tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>, tensor<64x64xf32, #nsatile.mma<warps = 4>>) -> tensor<64x64xf32, #nsatile.mma<warps = 4>>
     scf.yield %s : tensor<64x64xf32, #nsatile.mma<warps = 4>>
   }
-  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %rows] : tensor<64x64xf32, #nsatile.mma<warps = 4>>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %rows] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %r, %to : tensor<64x64xf32, #nsatile.mma<warps = 4>>
   nsatile.return
 }
 
@@ -89,11 +97,13 @@ nsatile.program @columns(%k: memref<64x64x8xbf16>, %q: tensor<64x64xbf16, #nsati
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #nsatile.mma<warps = 4>>
   %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #nsatile.mma<warps = 4>> {
     %first = arith.muli %j, %c64 : index
-    %kt = nsatile.load %k[%first, %c0, %c0] dims [0, 1] limits [%n, %c64] : memref<64x64x8xbf16> -> tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
+    %kt_at = nsatile.at %k[%first, %c0, %c0] dims [0, 1] limits [%n, %c64] : memref<64x64x8xbf16> -> !nsatile.place<64x64xbf16>
+    %kt = nsatile.load %kt_at : tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
     %s = nsatile.dot %q, transpose %kt acc %acc : (tensor<64x64xbf16, #nsatile.mma<warps = 4>>, tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>, tensor<64x64xf32, #nsatile.mma<warps = 4>>) -> tensor<64x64xf32, #nsatile.mma<warps = 4>>
     scf.yield %s : tensor<64x64xf32, #nsatile.mma<warps = 4>>
   }
-  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %rows] : tensor<64x64xf32, #nsatile.mma<warps = 4>>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %rows] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %r, %to : tensor<64x64xf32, #nsatile.mma<warps = 4>>
   nsatile.return
 }
 
@@ -108,11 +118,13 @@ nsatile.program @tall(%k: memref<?x64xbf16>, %q: tensor<64x64xbf16, #nsatile.mma
   %zero = arith.constant dense<0.0> : tensor<64x512xf32, #nsatile.mma<warps = 4>>
   %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x512xf32, #nsatile.mma<warps = 4>> {
     %first = arith.muli %j, %c64 : index
-    %kt = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xbf16> -> tensor<512x64xbf16, #nsatile.shared<swizzle = 128>>
+    %kt_at = nsatile.at %k[%first, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xbf16> -> !nsatile.place<512x64xbf16>
+    %kt = nsatile.load %kt_at : tensor<512x64xbf16, #nsatile.shared<swizzle = 128>>
     %s = nsatile.dot %q, transpose %kt acc %acc : (tensor<64x64xbf16, #nsatile.mma<warps = 4>>, tensor<512x64xbf16, #nsatile.shared<swizzle = 128>>, tensor<64x512xf32, #nsatile.mma<warps = 4>>) -> tensor<64x512xf32, #nsatile.mma<warps = 4>>
     scf.yield %s : tensor<64x512xf32, #nsatile.mma<warps = 4>>
   }
-  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %rows] : tensor<64x512xf32, #nsatile.mma<warps = 4>>, memref<64x512xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %rows] : memref<64x512xf32> -> !nsatile.place<64x512xf32>
+  nsatile.store %r, %to : tensor<64x512xf32, #nsatile.mma<warps = 4>>
   nsatile.return
 }
 
@@ -127,11 +139,13 @@ nsatile.program @apart(%k: memref<?x64xbf16, strided<[128, 2]>>, %q: tensor<64x6
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #nsatile.mma<warps = 4>>
   %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #nsatile.mma<warps = 4>> {
     %first = arith.muli %j, %c64 : index
-    %kt = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xbf16, strided<[128, 2]>> -> tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
+    %kt_at = nsatile.at %k[%first, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xbf16, strided<[128, 2]>> -> !nsatile.place<64x64xbf16>
+    %kt = nsatile.load %kt_at : tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
     %s = nsatile.dot %q, transpose %kt acc %acc : (tensor<64x64xbf16, #nsatile.mma<warps = 4>>, tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>, tensor<64x64xf32, #nsatile.mma<warps = 4>>) -> tensor<64x64xf32, #nsatile.mma<warps = 4>>
     scf.yield %s : tensor<64x64xf32, #nsatile.mma<warps = 4>>
   }
-  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %rows] : tensor<64x64xf32, #nsatile.mma<warps = 4>>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %rows] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %r, %to : tensor<64x64xf32, #nsatile.mma<warps = 4>>
   nsatile.return
 }
 
@@ -145,11 +159,13 @@ nsatile.program @two_warps(%k: memref<?x64xbf16>, %q: tensor<64x64xbf16, #nsatil
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #nsatile.mma<warps = 2>>
   %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #nsatile.mma<warps = 2>> {
     %first = arith.muli %j, %c64 : index
-    %kt = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xbf16> -> tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
+    %kt_at = nsatile.at %k[%first, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xbf16> -> !nsatile.place<64x64xbf16>
+    %kt = nsatile.load %kt_at : tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
     %s = nsatile.dot %q, transpose %kt acc %acc : (tensor<64x64xbf16, #nsatile.mma<warps = 2>>, tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>, tensor<64x64xf32, #nsatile.mma<warps = 2>>) -> tensor<64x64xf32, #nsatile.mma<warps = 2>>
     scf.yield %s : tensor<64x64xf32, #nsatile.mma<warps = 2>>
   }
-  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %rows] : tensor<64x64xf32, #nsatile.mma<warps = 2>>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %rows] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %r, %to : tensor<64x64xf32, #nsatile.mma<warps = 2>>
   nsatile.return
 }
 
@@ -173,10 +189,12 @@ nsatile.program @written_vector(%lse: memref<?xf32>, %q: tensor<64x64xbf16, #nsa
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   scf.for %j = %c0 to %n step %c1 {
-    %l = nsatile.load %lse[%j] dims [0] limits [%n] {nsatile.ahead} : memref<?xf32> -> tensor<64xf32, #nsatile.shared<swizzle = 0>>
+    %l_at = nsatile.at %lse[%j] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<64xf32>
+    %l = nsatile.load %l_at {nsatile.ahead} : tensor<64xf32, #nsatile.shared<swizzle = 0>>
     %s = nsatile.dot %q, transpose %kt : (tensor<64x64xbf16, #nsatile.mma<warps = 4>>, tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>) -> tensor<64x64xf32, #nsatile.mma<warps = 4>>
     %m = nsatile.reduce max %s along 0 : tensor<64x64xf32, #nsatile.mma<warps = 4>> -> tensor<64xf32, #nsatile.slice<dim = 0, of = #nsatile.mma<warps = 4>>>
-    nsatile.store %m, %lse[%j] dims [0] limits [%n] : tensor<64xf32, #nsatile.slice<dim = 0, of = #nsatile.mma<warps = 4>>>, memref<?xf32>
+    %to = nsatile.at %lse[%j] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<64xf32>
+    nsatile.store %m, %to : tensor<64xf32, #nsatile.slice<dim = 0, of = #nsatile.mma<warps = 4>>>
   }
   nsatile.return
 }

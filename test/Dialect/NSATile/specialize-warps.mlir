@@ -38,18 +38,23 @@ nsatile.program @attend(%k: !B, %v: !B, %q: tensor<64x64xbf16, #s>, %out: memref
   // CHECK: } producer {
   // CHECK:   scf.for %[[J:.*]] =
   // CHECK:     %[[FIRST:.*]] = arith.muli %[[J]]
-  // CHECK:     nsatile.producer_load %[[RK]], %[[K]][%[[FIRST]], %{{.*}}] dims [0, 1]
-  // CHECK:     nsatile.producer_load %[[RV]], %[[V]][%[[FIRST]], %{{.*}}] dims [0, 1]
+  // CHECK:     %[[AT_K:.*]] = nsatile.at %[[K]][%[[FIRST]], %{{.*}}] dims [0, 1]
+  // CHECK:     nsatile.producer_load %[[RK]], %[[AT_K]]
+  // CHECK:     %[[AT_V:.*]] = nsatile.at %[[V]][%[[FIRST]], %{{.*}}] dims [0, 1]
+  // CHECK:     nsatile.producer_load %[[RV]], %[[AT_V]]
   %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
     %first = arith.muli %j, %c64 : index
-    %kt = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+    %kt_at = nsatile.at %k[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+    %kt = nsatile.load %kt_at : tensor<64x64xbf16, #m>
     %s = nsatile.dot %q, transpose %kt : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
-    %vt = nsatile.load %v[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+    %vt_at = nsatile.at %v[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+    %vt = nsatile.load %vt_at : tensor<64x64xbf16, #m>
     %p = arith.truncf %s : tensor<64x64xf32, #s> to tensor<64x64xbf16, #s>
     %o = nsatile.dot %p, %vt acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
     scf.yield %o : tensor<64x64xf32, #s>
   }
-  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %r, %to : tensor<64x64xf32, #s>
   nsatile.return
 }
 
@@ -72,11 +77,13 @@ nsatile.program @listed(%k: !B, %q: tensor<64x64xbf16, #s>, %list: tensor<8xinde
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
   %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
     %first = tensor.extract %list[%j] : tensor<8xindex, #nsatile.blocked<threads = 128>>
-    %kt = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+    %kt_at = nsatile.at %k[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+    %kt = nsatile.load %kt_at : tensor<64x64xbf16, #m>
     %s = nsatile.dot %q, transpose %kt acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
     scf.yield %s : tensor<64x64xf32, #s>
   }
-  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %r, %to : tensor<64x64xf32, #s>
   nsatile.return
 }
 
@@ -89,11 +96,13 @@ nsatile.program @unnamed(%k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64x
   %c64 = arith.constant 64 : index
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
   %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
-    %kt = nsatile.load %k[%j, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+    %kt_at = nsatile.at %k[%j, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+    %kt = nsatile.load %kt_at : tensor<64x64xbf16, #m>
     %s = nsatile.dot %q, transpose %kt acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
     scf.yield %s : tensor<64x64xf32, #s>
   }
-  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %r, %to : tensor<64x64xf32, #s>
   nsatile.return
 }
 
@@ -106,11 +115,13 @@ nsatile.program @looks(%v: !B, %p: tensor<64x64xbf16, #s>, %seen: tensor<64x64xi
   %c64 = arith.constant 64 : index
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
   %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
-    %vt = nsatile.load %v[%j, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+    %vt_at = nsatile.at %v[%j, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+    %vt = nsatile.load %vt_at : tensor<64x64xbf16, #m>
     %o = nsatile.dot %p, %vt acc %acc where %seen : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>, tensor<64x64xi1, #s>) -> tensor<64x64xf32, #s>
     scf.yield %o : tensor<64x64xf32, #s>
   }
-  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %r, %to : tensor<64x64xf32, #s>
   nsatile.return
 }
 
@@ -125,11 +136,13 @@ nsatile.program @ragged_step(%v: !B, %p: tensor<64x72xbf16, #s>, %out: memref<64
   %c64 = arith.constant 64 : index
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
   %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
-    %vt = nsatile.load %v[%j, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<72x64xbf16, #m>
+    %vt_at = nsatile.at %v[%j, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<72x64xbf16>
+    %vt = nsatile.load %vt_at : tensor<72x64xbf16, #m>
     %o = nsatile.dot %p, %vt acc %acc : (tensor<64x72xbf16, #s>, tensor<72x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
     scf.yield %o : tensor<64x64xf32, #s>
   }
-  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %r, %to : tensor<64x64xf32, #s>
   nsatile.return
 }
 
@@ -146,19 +159,23 @@ nsatile.program @ragged_step(%v: !B, %p: tensor<64x72xbf16, #s>, %out: memref<64
 // CHECK:   scf.for %[[I:.*]] =
 // CHECK:     nsatile.consumer_wait
 // CHECK:     nsatile.consumer_release
-// CHECK:     nsatile.store %{{.*}}, %{{.*}}[%[[I]],
+// CHECK:     %[[TO:.*]] = nsatile.at %{{.*}}[%[[I]],
+// CHECK:     nsatile.store %{{.*}}, %[[TO]]
 // CHECK: } producer {
 // CHECK:   scf.for %[[J:.*]] =
-// CHECK-NEXT: nsatile.producer_load %{{.*}}, %{{.*}}[%[[J]],
+// CHECK-NEXT: %[[FROM:.*]] = nsatile.at %{{.*}}[%[[J]],
+// CHECK-NEXT: nsatile.producer_load %{{.*}}, %[[FROM]]
 // CHECK-NEXT: }
 nsatile.program @stores(%k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<?x64xf32>, %n: index)
     attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, warps = 4>} {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   scf.for %j = %c0 to %n step %c64 {
-    %kt = nsatile.load %k[%j, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+    %kt_at = nsatile.at %k[%j, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+    %kt = nsatile.load %kt_at : tensor<64x64xbf16, #m>
     %s = nsatile.dot %q, transpose %kt : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
-    nsatile.store %s, %out[%j, %c0] dims [0, 1] limits [%n, %c64] : tensor<64x64xf32, #s>, memref<?x64xf32>
+    %to = nsatile.at %out[%j, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xf32> -> !nsatile.place<64x64xf32>
+    nsatile.store %s, %to : tensor<64x64xf32, #s>
   }
   nsatile.return
 }
@@ -184,7 +201,8 @@ nsatile.program @stores(%k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<?x64xf3
 // CHECK-NOT: arith.addi
 // CHECK:   scf.for %[[J:.*]] =
 // CHECK-NEXT: scf.if
-// CHECK-NEXT:   nsatile.producer_load %{{.*}}, %{{.*}}[%[[J]],
+// CHECK-NEXT:   %[[FROM:.*]] = nsatile.at %{{.*}}[%[[J]],
+// CHECK-NEXT:   nsatile.producer_load %{{.*}}, %[[FROM]]
 // CHECK-NEXT: }
 // CHECK-NEXT: }
 nsatile.program @table(%k: !B, %q: tensor<64x64xbf16, #s>, %lengths: tensor<1xindex, #r>, %out: memref<64xindex>, %n: index, %flag: i1)
@@ -199,7 +217,8 @@ nsatile.program @table(%k: !B, %q: tensor<64x64xbf16, #s>, %lengths: tensor<1xin
     %next = arith.maxsi %left, %most : index
     %sum = scf.if %flag -> tensor<64x64xf32, #s> {
       %here = arith.muli %next, %left : index
-      %kt = nsatile.load %k[%j, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+      %kt_at = nsatile.at %k[%j, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+      %kt = nsatile.load %kt_at : tensor<64x64xbf16, #m>
       %s = nsatile.dot %q, transpose %kt acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
       memref.store %here, %out[%c0] : memref<64xindex>
       scf.yield %s : tensor<64x64xf32, #s>
@@ -229,7 +248,8 @@ nsatile.program @table(%k: !B, %q: tensor<64x64xbf16, #s>, %lengths: tensor<1xin
 // CHECK:   nsatile.fold over %[[A]] to %[[N]] {
 // CHECK:   ^bb0(%[[J:[a-z0-9]+]]: index
 // CHECK:     %[[FIRST:.*]] = arith.muli %[[J]]
-// CHECK:     nsatile.producer_load %{{.*}}[%[[FIRST]], %
+// CHECK:     %[[FROM:.*]] = nsatile.at %{{.*}}[%[[FIRST]], %
+// CHECK:     nsatile.producer_load %{{.*}}, %[[FROM]]
 nsatile.program @fold(%k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %a: index, %b: index, %n: index)
     attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, warps = 4>} {
   %c0 = arith.constant 0 : index
@@ -238,11 +258,13 @@ nsatile.program @fold(%k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32
   %r = nsatile.fold over %a to %n full %a to %b state(%zero : tensor<64x64xf32, #s>) {
   ^bb0(%j: index, %partial: i1, %acc: tensor<64x64xf32, #s>):
     %first = arith.muli %j, %c64 : index
-    %t = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+    %t_at = nsatile.at %k[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+    %t = nsatile.load %t_at : tensor<64x64xbf16, #m>
     %s = nsatile.dot %q, transpose %t acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
     nsatile.yield %s : tensor<64x64xf32, #s>
   }
-  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %r, %to : tensor<64x64xf32, #s>
   nsatile.return
 }
 
@@ -266,10 +288,12 @@ nsatile.program @ragged_rows(%k: !B, %q: tensor<64x24xbf16, #nsatile.shared<swiz
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
   %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
     %first = arith.muli %j, %c24 : index
-    %kt = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<24x64xbf16, #m>
+    %kt_at = nsatile.at %k[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<24x64xbf16>
+    %kt = nsatile.load %kt_at : tensor<24x64xbf16, #m>
     %o = nsatile.dot transpose %kt, transpose %q acc %acc : (tensor<24x64xbf16, #m>, tensor<64x24xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
     scf.yield %o : tensor<64x64xf32, #s>
   }
-  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xf32> -> !nsatile.place<64x64xf32>
+  nsatile.store %r, %to : tensor<64x64xf32, #s>
   nsatile.return
 }

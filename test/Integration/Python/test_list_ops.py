@@ -15,27 +15,36 @@ nsatile.program @lists(%x: memref<{n}xi32>, %counters: memref<{keys}xi32>,
   %0 = arith.constant 0 : index
   %n = arith.constant {n} : index
   %keys = arith.constant {keys} : index
-  %t = nsatile.load %x[%0] dims [0] limits [%n] : memref<{n}xi32> -> tensor<{n}xi32>
+  %t_at = nsatile.at %x[%0] dims [0] limits [%n] : memref<{n}xi32> -> !nsatile.place<{n}xi32>
+  %t = nsatile.load %t_at : tensor<{n}xi32>
   %none = arith.constant dense<0> : tensor<{keys}xi32>
-  nsatile.store %none, %marks[%0] dims [0] limits [%keys] : tensor<{keys}xi32>, memref<{keys}xi32>
+  %to = nsatile.at %marks[%0] dims [0] limits [%keys]
+      : memref<{keys}xi32> -> !nsatile.place<{keys}xi32>
+  nsatile.store %none, %to : tensor<{keys}xi32>
   %before_each, %all = nsatile.scan %t : tensor<{n}xi32>
-  nsatile.store %before_each, %before[%0] dims [0] limits [%n] : tensor<{n}xi32>, memref<{n}xi32>
+  %to_1 = nsatile.at %before[%0] dims [0] limits [%n] : memref<{n}xi32> -> !nsatile.place<{n}xi32>
+  nsatile.store %before_each, %to_1 : tensor<{n}xi32>
   memref.store %all, %sum[%0] : memref<1xi32>
   %key = arith.index_cast %t : tensor<{n}xi32> to tensor<{n}xindex>
   %end = arith.constant dense<{keys}> : tensor<{n}xindex>
   %in = arith.cmpi ult, %key, %end : tensor<{n}xindex>
   %own = memref.alloca() : memref<{keys}xi32>
-  nsatile.store %none, %own[%0] dims [0] limits [%keys] : tensor<{keys}xi32>, memref<{keys}xi32>
+  %to_2 = nsatile.at %own[%0] dims [0] limits [%keys]
+      : memref<{keys}xi32> -> !nsatile.place<{keys}xi32>
+  nsatile.store %none, %to_2 : tensor<{keys}xi32>
   %one = arith.constant dense<1> : tensor<{n}xi32>
   nsatile.scatter add %one, %own[%key] where %in : tensor<{n}xi1>
       : tensor<{n}xi32>, memref<{keys}xi32>, tensor<{n}xindex>
-  %counted = nsatile.load %own[%0] dims [0] limits [%keys]
-      : memref<{keys}xi32> -> tensor<{keys}xi32>
-  nsatile.store %counted, %counters[%0] dims [0] limits [%keys]
-      : tensor<{keys}xi32>, memref<{keys}xi32>
+  %counted_at = nsatile.at %own[%0] dims [0] limits [%keys]
+      : memref<{keys}xi32> -> !nsatile.place<{keys}xi32>
+  %counted = nsatile.load %counted_at : tensor<{keys}xi32>
+  %to_3 = nsatile.at %counters[%0] dims [0] limits [%keys]
+      : memref<{keys}xi32> -> !nsatile.place<{keys}xi32>
+  nsatile.store %counted, %to_3 : tensor<{keys}xi32>
   %number = nsatile.enumerate %key in %own where %in : tensor<{n}xi1>
       : memref<{keys}xi32>, tensor<{n}xi32>
-  nsatile.store %number, %numbers[%0] dims [0] limits [%n] : tensor<{n}xi32>, memref<{n}xi32>
+  %to_4 = nsatile.at %numbers[%0] dims [0] limits [%n] : memref<{n}xi32> -> !nsatile.place<{n}xi32>
+  nsatile.store %number, %to_4 : tensor<{n}xi32>
   %place = nsatile.iota %0 : tensor<{n}xindex>
   %shift = arith.constant dense<31> : tensor<{n}xindex>
   %low = arith.andi %place, %shift : tensor<{n}xindex>

@@ -17,9 +17,11 @@ nsatile.program @softmax(%s: memref<?x64xf32>, %p: memref<?x64xbf16>, %n: index)
   %scale = arith.constant 1.0 : f32
   %m = arith.constant dense<0xFF800000> : tensor<4xf32>
   %l = arith.constant dense<0.0> : tensor<4xf32>
-  %t = nsatile.load %s[%0, %0] dims [0, 1] limits [%n, %64] : memref<?x64xf32> -> tensor<4x64xf32>
+  %t_at = nsatile.at %s[%0, %0] dims [0, 1] limits [%n, %64] : memref<?x64xf32> -> !nsatile.place<4x64xf32>
+  %t = nsatile.load %t_at : tensor<4x64xf32>
   %m1, %l1, %e, %d = nsatile.softmax_update %m, %l, %t scale %scale : tensor<4xf32>, tensor<4x64xf32>
   %r = arith.truncf %e : tensor<4x64xf32> to tensor<4x64xbf16>
-  nsatile.store %r, %p[%0, %0] dims [0, 1] limits [%n, %64] : tensor<4x64xbf16>, memref<?x64xbf16>
+  %to = nsatile.at %p[%0, %0] dims [0, 1] limits [%n, %64] : memref<?x64xbf16> -> !nsatile.place<4x64xbf16>
+  nsatile.store %r, %to : tensor<4x64xbf16>
   nsatile.return
 }

@@ -7,7 +7,9 @@ module attributes {nsacc.assertions = [["table 'doc' is read at {0}", 1]]} {
         #nsatile.tensor_map<argument = 0, dims = [2, 1, 0], box = [32, 64, 1], swizzle = 128>]>} {
     %c0 = arith.constant 0 : index
     %t = arith.constant dense<0.0> : tensor<32x64xf32>
-    nsatile.store %t, %o[%c0, %c0, %c0] dims [1, 2] limits [%T, %T] : tensor<32x64xf32>, memref<?x?x64xf32, strided<[?, ?, 1], offset: ?>>
+    %to = nsatile.at %o[%c0, %c0, %c0] dims [1, 2] limits [%T, %T]
+        : memref<?x?x64xf32, strided<[?, ?, 1], offset: ?>> -> !nsatile.place<32x64xf32>
+    nsatile.store %t, %to : tensor<32x64xf32>
     nsatile.return
   }
   nsatile.program @scale(%q: memref<?x?xbf16>, %w: memref<?x8xf32>, %v: memref<4xi32>, %n: i32, %f: f32, %b: i1)

@@ -188,9 +188,10 @@ LogicalResult SumQueriesOp::addPrograms(PlanBuilder &plan) {
   SmallVector<Value> offsets = {m.add(row.start, keys.first), batchRow.keyHead};
   if (shape.dims.batch)
     offsets.insert(offsets.begin(), at.batchRow);
-  nsatile::StoreOp::create(
-      builder, getLoc(), sums[0], program.getBuffer(getSums()), offsets,
-      m.add(row.start, row.size), static_cast<int64_t>(offsets.size()) - 2);
+  nsatile::storeTile(builder, getLoc(), sums[0], program.getBuffer(getSums()),
+                     {.offsets = offsets,
+                      .limits = {m.add(row.start, row.size)},
+                      .dims = {static_cast<int64_t>(offsets.size()) - 2}});
   program.setOps(getOperation());
   launch(program, grid, plan.getSize(shape.keyHead));
   return success();

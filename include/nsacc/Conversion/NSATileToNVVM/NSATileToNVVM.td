@@ -26,7 +26,8 @@ def ConvertNSATileToNVVM : Pass<"convert-nsatile-to-nvvm", "::mlir::ModuleOp"> {
     ```mlir
     nsatile.program @f(%x: memref<?xf32, strided<[1]>>, %n: index) {
       %p = nsatile.program_id 0
-      %t = nsatile.load %x[%p] dims [0] limits [%n] : … -> tensor<128xf32, #nsatile.blocked<threads = 32>>
+      %at = nsatile.at %x[%p] dims [0] limits [%n] : … -> !nsatile.place<128xf32>
+      %t = nsatile.load %at : tensor<128xf32, #nsatile.blocked<threads = 32>>
       %u = arith.mulf %t, %t : tensor<128xf32, #nsatile.blocked<threads = 32>>
       …
     }

@@ -20,9 +20,11 @@ def ConvertNSATileToVector : Pass<"convert-nsatile-to-vector", "::mlir::ModuleOp
     ```mlir
     nsatile.program @f(%x: memref<?xf32>, %n: index) {
       %p = nsatile.program_id 0
-      %t = nsatile.load %x[%p] dims [0] limits [%n] : memref<?xf32> -> tensor<16xf32>
+      %at = nsatile.at %x[%p] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<16xf32>
+      %t = nsatile.load %at : tensor<16xf32>
       %u = arith.mulf %t, %t : tensor<16xf32>
-      nsatile.store %u, %y[%p] …
+      %to = nsatile.at %y[%p] …
+      nsatile.store %u, %to : tensor<16xf32>
       nsatile.return
     }
 

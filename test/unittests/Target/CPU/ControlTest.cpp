@@ -24,10 +24,13 @@ protected:
         %4 = arith.constant 4 : index
         %20 = arith.constant 20 : index
         %true = arith.cmpi sgt, %n, %0 : index
-        %x = nsatile.load %in[%0, %0] dims [0, 1] limits [%4, %20] : !m -> !t
-        %y = nsatile.load %other[%0, %0] dims [0, 1] limits [%4, %20] : !m -> !t
+        %x_at = nsatile.at %in[%0, %0] dims [0, 1] limits [%4, %20] : !m -> !nsatile.place<4x20xf32>
+        %x = nsatile.load %x_at : !t
+        %y_at = nsatile.at %other[%0, %0] dims [0, 1] limits [%4, %20] : !m -> !nsatile.place<4x20xf32>
+        %y = nsatile.load %y_at : !t
         $BODY
-        nsatile.store %r, %in[%0, %0] dims [0, 1] limits [%4, %20] : !t, !m
+        %to = nsatile.at %in[%0, %0] dims [0, 1] limits [%4, %20] : !m -> !nsatile.place<4x20xf32>
+        nsatile.store %r, %to : !t
         nsatile.return
       }
       nsatile.plan @plan(%a: !m, %b: !m) {

@@ -19,13 +19,17 @@ protected:
       %m = arith.constant $M : index
       %n = arith.constant $N : index
       %k = arith.constant $K : index
-      %at = nsatile.load %a[%z, %z] dims [0, 1] limits [%m, %k] : memref<$Ax$E> -> tensor<$Ax$E>
-      %bt = nsatile.load %b[%z, %z] dims [0, 1] limits [$LIMITS] : memref<$Bx$E> -> tensor<$Bx$E>
-      %ct = nsatile.load %c[%z, %z] dims [0, 1] limits [%m, %n] : memref<$Cxf32> -> tensor<$Cxf32>
+      %at_at = nsatile.at %a[%z, %z] dims [0, 1] limits [%m, %k] : memref<$Ax$E> -> !nsatile.place<$Ax$E>
+      %at = nsatile.load %at_at : tensor<$Ax$E>
+      %bt_at = nsatile.at %b[%z, %z] dims [0, 1] limits [$LIMITS] : memref<$Bx$E> -> !nsatile.place<$Bx$E>
+      %bt = nsatile.load %bt_at : tensor<$Bx$E>
+      %ct_at = nsatile.at %c[%z, %z] dims [0, 1] limits [%m, %n] : memref<$Cxf32> -> !nsatile.place<$Cxf32>
+      %ct = nsatile.load %ct_at : tensor<$Cxf32>
       %two = arith.constant dense<2.0> : tensor<$Cxf32>
       %acc = arith.mulf %ct, %two : tensor<$Cxf32>
       %d = nsatile.dot %at, $TRANSPOSE %bt acc %acc : (tensor<$Ax$E>, tensor<$Bx$E>, tensor<$Cxf32>) -> tensor<$Cxf32>
-      nsatile.store %d, %c[%z, %z] dims [0, 1] limits [%m, %n] : tensor<$Cxf32>, memref<$Cxf32>
+      %to = nsatile.at %c[%z, %z] dims [0, 1] limits [%m, %n] : memref<$Cxf32> -> !nsatile.place<$Cxf32>
+      nsatile.store %d, %to : tensor<$Cxf32>
       nsatile.return
     }
     nsatile.plan @plan(%a: memref<$Ax$E>, %b: memref<$Bx$E>, %c: memref<$Cxf32>) {

@@ -33,7 +33,8 @@ constexpr const char *module = R"(
     %b = nsatile.program_id 2
     %t0 = arith.muli %x, %8 : index
     %h0 = arith.muli %h, %3 : index
-    %q3 = nsatile.load %q[%b, %t0, %h0, %0] dims [1, 2, 3] limits [%T, %HQ, %40] : !buffer -> !q
+    %q3_at = nsatile.at %q[%b, %t0, %h0, %0] dims [1, 2, 3] limits [%T, %HQ, %40] : !buffer -> !nsatile.place<8x3x40x$E>
+    %q3 = nsatile.load %q3_at : !q
     %qt = tensor.collapse_shape %q3 [[0, 1], [2]] : !q into tensor<24x40x$E>
     %shift = arith.subi %S, %T : index
     %i0 = arith.addi %t0, %shift : index
@@ -43,8 +44,10 @@ constexpr const char *module = R"(
     %end = arith.addi %i0, %8 : index
     %last = arith.minsi %end, %S : index
     %m, %l, %a = scf.for %j0 = %0 to %last step %32 iter_args(%m1 = %m0, %l1 = %l0, %a1 = %a0) -> (!rows, !rows, !out) {
-      %kt = nsatile.load %k[%b, %j0, %h, %0] dims [1, 3] limits [%S, %40] : !buffer -> tensor<32x40x$E>
-      %vt = nsatile.load %v[%b, %j0, %h, %0] dims [1, 3] limits [%S, %40] : !buffer -> tensor<32x40x$E>
+      %kt_at = nsatile.at %k[%b, %j0, %h, %0] dims [1, 3] limits [%S, %40] : !buffer -> !nsatile.place<32x40x$E>
+      %kt = nsatile.load %kt_at : tensor<32x40x$E>
+      %vt_at = nsatile.at %v[%b, %j0, %h, %0] dims [1, 3] limits [%S, %40] : !buffer -> !nsatile.place<32x40x$E>
+      %vt = nsatile.load %vt_at : tensor<32x40x$E>
       %s = nsatile.dot %qt, transpose %kt : (tensor<24x40x$E>, tensor<32x40x$E>) -> !s
       %j = nsatile.iota %j0 : tensor<32xindex>
       %ib = nsatile.broadcast %i along [1] : tensor<24xindex> -> tensor<24x32xindex>
@@ -63,7 +66,8 @@ constexpr const char *module = R"(
     }
     %r, %lse = nsatile.softmax_finalize %m, %l, %a : !rows, !out
     %r3 = tensor.expand_shape %r [[0, 1], [2]] output_shape [8, 3, 40] : !out into tensor<8x3x40xf32>
-    nsatile.store %r3, %o[%b, %t0, %h0, %0] dims [1, 2, 3] limits [%T, %HQ, %40] : tensor<8x3x40xf32>, !result
+    %to = nsatile.at %o[%b, %t0, %h0, %0] dims [1, 2, 3] limits [%T, %HQ, %40] : !result -> !nsatile.place<8x3x40xf32>
+    nsatile.store %r3, %to : tensor<8x3x40xf32>
     nsatile.return
   }
   nsatile.plan @plan(%q: !buffer, %k: !buffer, %v: !buffer, %o: !result) {

@@ -19,10 +19,13 @@ protected:
       %c = arith.constant 256 : index
       %n = arith.constant 65536 : index
       %i = arith.muli %p, %c : index
-      %t = nsatile.load %x[%i] dims [0] limits [%n] : memref<65536xf32> -> tensor<256xf32>
-      %e = nsatile.load %z[%i] dims [0] limits [%n] : memref<65536xf32> -> tensor<256xf32>
+      %t_at = nsatile.at %x[%i] dims [0] limits [%n] : memref<65536xf32> -> !nsatile.place<256xf32>
+      %t = nsatile.load %t_at : tensor<256xf32>
+      %e_at = nsatile.at %z[%i] dims [0] limits [%n] : memref<65536xf32> -> !nsatile.place<256xf32>
+      %e = nsatile.load %e_at : tensor<256xf32>
       %u = math.$F %t$E : tensor<256xf32>
-      nsatile.store %u, %y[%i] dims [0] limits [%n] : tensor<256xf32>, memref<65536xf32>
+      %to = nsatile.at %y[%i] dims [0] limits [%n] : memref<65536xf32> -> !nsatile.place<256xf32>
+      nsatile.store %u, %to : tensor<256xf32>
       nsatile.return
     }
     nsatile.plan @plan(%x: memref<65536xf32>, %z: memref<65536xf32>, %y: memref<65536xf32>) {

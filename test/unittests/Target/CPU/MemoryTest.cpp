@@ -20,10 +20,12 @@ protected:
       %x = arith.constant $X : index
       %rl = arith.constant $P : index
       %cl = arith.constant $Q : index
-      %t = nsatile.load %in[%r, %1, %c] dims [0, 2] steps [$T, $U] limits [%rl, %cl] : !in -> tensor<5x$Wx$E>
+      %t_at = nsatile.at %in[%r, %1, %c] dims [0, 2] steps [$T, $U] limits [%rl, %cl] : !in -> !nsatile.place<5x$Wx$E>
+      %t = nsatile.load %t_at : tensor<5x$Wx$E>
       %h = arith.constant 5 : index
       %w = arith.constant $W : index
-      nsatile.store %t, %out[%x, %x] dims [0, 1] limits [%h, %w] : tensor<5x$Wx$E>, !out
+      %to = nsatile.at %out[%x, %x] dims [0, 1] limits [%h, %w] : !out -> !nsatile.place<5x$Wx$E>
+      nsatile.store %t, %to : tensor<5x$Wx$E>
       nsatile.return
     }
     nsatile.plan @plan(%in: !in, %out: !out) {
@@ -152,11 +154,13 @@ constexpr const char *gather = R"(
   nsatile.program @gather(%table: memref<?x?x$E>, %rows: memref<37xi64>, %out: memref<37x$E>) {
     %0 = arith.constant 0 : index
     %n = arith.constant 37 : index
-    %r = nsatile.load %rows[%0] dims [0] limits [%n] : memref<37xi64> -> tensor<37xi64>
+    %r_at = nsatile.at %rows[%0] dims [0] limits [%n] : memref<37xi64> -> !nsatile.place<37xi64>
+    %r = nsatile.load %r_at : tensor<37xi64>
     %i = arith.index_cast %r : tensor<37xi64> to tensor<37xindex>
     %j = nsatile.iota %0 : tensor<37xindex>
     %v = nsatile.gather %table[%i, %j] : memref<?x?x$E>, tensor<37xindex>, tensor<37xindex> -> tensor<37x$E>
-    nsatile.store %v, %out[%0] dims [0] limits [%n] : tensor<37x$E>, memref<37x$E>
+    %to = nsatile.at %out[%0] dims [0] limits [%n] : memref<37x$E> -> !nsatile.place<37x$E>
+    nsatile.store %v, %to : tensor<37x$E>
     nsatile.return
   }
   nsatile.plan @plan(%table: memref<?x?x$E>, %rows: memref<37xi64>, %out: memref<37x$E>) {

@@ -17,13 +17,17 @@ protected:
       %0 = arith.constant 0 : index
       %9 = arith.constant 1000 : index
       %one = arith.constant dense<1> : tensor<3x$Nxi64>
-      %l = nsatile.load %list[%0, %0] dims [0, 1] limits [%9, %9] : !list -> tensor<3x$Kxi64>
-      %k = nsatile.load %keys[%0, %0] dims [0, 1] limits [%9, %9] : !keys -> tensor<3x$Nxi64>
+      %l_at = nsatile.at %list[%0, %0] dims [0, 1] limits [%9, %9] : !list -> !nsatile.place<3x$Kxi64>
+      %l = nsatile.load %l_at : tensor<3x$Kxi64>
+      %k_at = nsatile.at %keys[%0, %0] dims [0, 1] limits [%9, %9] : !keys -> !nsatile.place<3x$Nxi64>
+      %k = nsatile.load %k_at : tensor<3x$Nxi64>
       %c = arith.addi %k, %one : tensor<3x$Nxi64>
       %t = nsatile.top %l, %c : tensor<3x$Kxi64>, tensor<3x$Nxi64>
       %s = nsatile.sort $O %c : tensor<3x$Nxi64>
-      nsatile.store %t, %top[%0, %0] dims [0, 1] limits [%9, %9] : tensor<3x$Kxi64>, !list
-      nsatile.store %s, %sorted[%0, %0] dims [0, 1] limits [%9, %9] : tensor<3x$Nxi64>, !keys
+      %to = nsatile.at %top[%0, %0] dims [0, 1] limits [%9, %9] : !list -> !nsatile.place<3x$Kxi64>
+      nsatile.store %t, %to : tensor<3x$Kxi64>
+      %to_1 = nsatile.at %sorted[%0, %0] dims [0, 1] limits [%9, %9] : !keys -> !nsatile.place<3x$Nxi64>
+      nsatile.store %s, %to_1 : tensor<3x$Nxi64>
       nsatile.return
     }
     nsatile.plan @plan(%list: !list, %keys: !keys, %top: !list, %sorted: !keys) {

@@ -18,19 +18,23 @@ protected:
       %16 = arith.constant 16 : index
       %p = nsatile.program_id 0
       %i = arith.muli %p, %16 : index
-      %t = nsatile.load %x[%i] dims [0] limits [%n] : !v -> tensor<16xf32>
+      %t_at = nsatile.at %x[%i] dims [0] limits [%n] : !v -> !nsatile.place<16xf32>
+      %t = nsatile.load %t_at : tensor<16xf32>
       %s = tensor.splat %c : tensor<16xf32>
       %u = arith.addf %t, %s : tensor<16xf32>
-      nsatile.store %u, %y[%i] dims [0] limits [%n] : tensor<16xf32>, !v
+      %to = nsatile.at %y[%i] dims [0] limits [%n] : !v -> !nsatile.place<16xf32>
+      nsatile.store %u, %to : tensor<16xf32>
       nsatile.return
     }
     nsatile.program @double(%x: !v, %y: !v, %n: index) {
       %16 = arith.constant 16 : index
       %p = nsatile.program_id 0
       %i = arith.muli %p, %16 : index
-      %t = nsatile.load %x[%i] dims [0] limits [%n] : !v -> tensor<16xf32>
+      %t_at = nsatile.at %x[%i] dims [0] limits [%n] : !v -> !nsatile.place<16xf32>
+      %t = nsatile.load %t_at : tensor<16xf32>
       %u = arith.addf %t, %t : tensor<16xf32>
-      nsatile.store %u, %y[%i] dims [0] limits [%n] : tensor<16xf32>, !v
+      %to = nsatile.at %y[%i] dims [0] limits [%n] : !v -> !nsatile.place<16xf32>
+      nsatile.store %u, %to : tensor<16xf32>
       nsatile.return
     }
     nsatile.plan @plan(%x: !v, %y: !v) {
@@ -85,9 +89,11 @@ TEST_F(PlanTest, RepeatedLaunches) {
       %to = arith.muli %p, %16 : index
       %i = arith.addi %to, %first : index
       %32 = arith.constant 32 : index
-      %t = nsatile.load %x[%i] dims [0] limits [%n] : !v -> tensor<16xf32>
+      %t_at = nsatile.at %x[%i] dims [0] limits [%n] : !v -> !nsatile.place<16xf32>
+      %t = nsatile.load %t_at : tensor<16xf32>
       %u = arith.addf %t, %t : tensor<16xf32>
-      nsatile.store %u, %y[%to] dims [0] limits [%32] : tensor<16xf32>, !v
+      %to_1 = nsatile.at %y[%to] dims [0] limits [%32] : !v -> !nsatile.place<16xf32>
+      nsatile.store %u, %to_1 : tensor<16xf32>
       nsatile.return
     }
     nsatile.program @copy(%x: !v, %y: !v, %first: index, %n: index) {
@@ -95,8 +101,10 @@ TEST_F(PlanTest, RepeatedLaunches) {
       %p = nsatile.program_id 0
       %from = arith.muli %p, %16 : index
       %i = arith.addi %from, %first : index
-      %t = nsatile.load %x[%from] dims [0] limits [%n] : !v -> tensor<16xf32>
-      nsatile.store %t, %y[%i] dims [0] limits [%n] : tensor<16xf32>, !v
+      %t_at = nsatile.at %x[%from] dims [0] limits [%n] : !v -> !nsatile.place<16xf32>
+      %t = nsatile.load %t_at : tensor<16xf32>
+      %to = nsatile.at %y[%i] dims [0] limits [%n] : !v -> !nsatile.place<16xf32>
+      nsatile.store %t, %to : tensor<16xf32>
       nsatile.return
     }
     nsatile.plan @plan(%x: !v, %y: !v) {
@@ -295,8 +303,10 @@ TEST_F(PlanTest, TilesBeyondTheStack) {
   std::string message = compileError(R"(
     nsatile.program @big(%x: memref<?x?xf32>) {
       %0 = arith.constant 0 : index
-      %t = nsatile.load %x[%0, %0] dims [0, 1] limits [%0, %0] : memref<?x?xf32> -> tensor<4096x4096xf32>
-      nsatile.store %t, %x[%0, %0] dims [0, 1] limits [%0, %0] : tensor<4096x4096xf32>, memref<?x?xf32>
+      %t_at = nsatile.at %x[%0, %0] dims [0, 1] limits [%0, %0] : memref<?x?xf32> -> !nsatile.place<4096x4096xf32>
+      %t = nsatile.load %t_at : tensor<4096x4096xf32>
+      %to = nsatile.at %x[%0, %0] dims [0, 1] limits [%0, %0] : memref<?x?xf32> -> !nsatile.place<4096x4096xf32>
+      nsatile.store %t, %to : tensor<4096x4096xf32>
       nsatile.return
     }
     nsatile.plan @plan(%x: memref<?x?xf32>) {

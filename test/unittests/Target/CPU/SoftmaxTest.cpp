@@ -22,17 +22,26 @@ protected:
       %r = arith.constant $R : index
       %c = arith.constant $C : index
       %scale = arith.constant 0.5 : f32
-      %m = nsatile.load %max[%0] dims [0] limits [%r] : !rows -> tensor<$Rxf32>
-      %l = nsatile.load %sum[%0] dims [0] limits [%r] : !rows -> tensor<$Rxf32>
-      %s = nsatile.load %scores[%0, %0] dims [0, 1] limits [%r, %c] : !matrix -> tensor<$Rx$Cxf32>
+      %m_at = nsatile.at %max[%0] dims [0] limits [%r] : !rows -> !nsatile.place<$Rxf32>
+      %m = nsatile.load %m_at : tensor<$Rxf32>
+      %l_at = nsatile.at %sum[%0] dims [0] limits [%r] : !rows -> !nsatile.place<$Rxf32>
+      %l = nsatile.load %l_at : tensor<$Rxf32>
+      %s_at = nsatile.at %scores[%0, %0] dims [0, 1] limits [%r, %c] : !matrix -> !nsatile.place<$Rx$Cxf32>
+      %s = nsatile.load %s_at : tensor<$Rx$Cxf32>
       %m1, %l1, %p, %d = nsatile.softmax_update %m, %l, %s scale %scale : tensor<$Rxf32>, tensor<$Rx$Cxf32>
       %o, %e = nsatile.softmax_finalize %m1, %l1, %p : tensor<$Rxf32>, tensor<$Rx$Cxf32>
-      nsatile.store %p, %probs[%0, %0] dims [0, 1] limits [%r, %c] : tensor<$Rx$Cxf32>, !matrix
-      nsatile.store %o, %out[%0, %0] dims [0, 1] limits [%r, %c] : tensor<$Rx$Cxf32>, !matrix
-      nsatile.store %d, %decay[%0] dims [0] limits [%r] : tensor<$Rxf32>, !rows
-      nsatile.store %e, %lse[%0] dims [0] limits [%r] : tensor<$Rxf32>, !rows
-      nsatile.store %m1, %max[%0] dims [0] limits [%r] : tensor<$Rxf32>, !rows
-      nsatile.store %l1, %sum[%0] dims [0] limits [%r] : tensor<$Rxf32>, !rows
+      %to = nsatile.at %probs[%0, %0] dims [0, 1] limits [%r, %c] : !matrix -> !nsatile.place<$Rx$Cxf32>
+      nsatile.store %p, %to : tensor<$Rx$Cxf32>
+      %to_1 = nsatile.at %out[%0, %0] dims [0, 1] limits [%r, %c] : !matrix -> !nsatile.place<$Rx$Cxf32>
+      nsatile.store %o, %to_1 : tensor<$Rx$Cxf32>
+      %to_2 = nsatile.at %decay[%0] dims [0] limits [%r] : !rows -> !nsatile.place<$Rxf32>
+      nsatile.store %d, %to_2 : tensor<$Rxf32>
+      %to_3 = nsatile.at %lse[%0] dims [0] limits [%r] : !rows -> !nsatile.place<$Rxf32>
+      nsatile.store %e, %to_3 : tensor<$Rxf32>
+      %to_4 = nsatile.at %max[%0] dims [0] limits [%r] : !rows -> !nsatile.place<$Rxf32>
+      nsatile.store %m1, %to_4 : tensor<$Rxf32>
+      %to_5 = nsatile.at %sum[%0] dims [0] limits [%r] : !rows -> !nsatile.place<$Rxf32>
+      nsatile.store %l1, %to_5 : tensor<$Rxf32>
       nsatile.return
     }
     nsatile.plan @plan(%max: !rows, %sum: !rows, %scores: !matrix, %probs: !matrix, %decay: !rows, %lse: !rows, %out: !matrix) {
@@ -120,9 +129,11 @@ constexpr const char *reduce = R"(
   nsatile.program @reduce(%x: memref<$S>, %y: memref<$T>) {
     %0 = arith.constant 0 : index
     %many = arith.constant 1000 : index
-    %t = nsatile.load %x[%0, %0, %0] dims [0, 1, 2] limits [%many, %many, %many] : memref<$S> -> tensor<$S>
+    %t_at = nsatile.at %x[%0, %0, %0] dims [0, 1, 2] limits [%many, %many, %many] : memref<$S> -> !nsatile.place<$S>
+    %t = nsatile.load %t_at : tensor<$S>
     %r = nsatile.reduce $K %t along $D : tensor<$S> -> tensor<$T>
-    nsatile.store %r, %y[%0, %0] dims [0, 1] limits [%many, %many] : tensor<$T>, memref<$T>
+    %to = nsatile.at %y[%0, %0] dims [0, 1] limits [%many, %many] : memref<$T> -> !nsatile.place<$T>
+    nsatile.store %r, %to : tensor<$T>
     nsatile.return
   }
   nsatile.plan @plan(%x: memref<$S>, %y: memref<$T>) {
