@@ -165,9 +165,11 @@ nsatile.program @sum_of_three(%q: !buffer, %k: !buffer, %out: memref<?x32xi32>, 
 nsatile.program @long_rows(%in: memref<?x4096xi32>, %out: memref<?x4096xi32>, %n: index) {
   %c0 = arith.constant 0 : index
   %c4096 = arith.constant 4096 : index
-  %keys = nsatile.load %in[%c0, %c0] dims [0, 1] limits [%n, %c4096] : memref<?x4096xi32> -> tensor<2x4096xi32>
+  %from = nsatile.at %in[%c0, %c0] dims [0, 1] limits [%n, %c4096] : memref<?x4096xi32> -> !nsatile.place<2x4096xi32>
+  %keys = nsatile.load %from : tensor<2x4096xi32>
   // CHECK: nsatile.exchange {{.*}} : tensor<2x4096xi32, #nsatile.blocked<threads = 128, vector = 4>>
   %turned = nsatile.exchange %keys by 1 : tensor<2x4096xi32>
-  nsatile.store %turned, %out[%c0, %c0] dims [0, 1] limits [%n, %c4096] : tensor<2x4096xi32>, memref<?x4096xi32>
+  %to = nsatile.at %out[%c0, %c0] dims [0, 1] limits [%n, %c4096] : memref<?x4096xi32> -> !nsatile.place<2x4096xi32>
+  nsatile.store %turned, %to : tensor<2x4096xi32>
   nsatile.return
 }
