@@ -50,6 +50,19 @@ bool TileLoop::isKnownAhead(Value value) const {
           }).wasInterrupted();
 }
 
+Value TileLoop::copyFor(OpBuilder &builder, Value value,
+                        IRMapping &step) const {
+  if (Value known = step.lookupOrNull(value))
+    return known;
+  if (getInterface().isDefinedOutsideOfLoop(value))
+    return value;
+  Operation *code = value.getDefiningOp();
+  for (Value operand : code->getOperands())
+    copyFor(builder, operand, step);
+  builder.clone(*code, step);
+  return step.lookup(value);
+}
+
 void TileLoop::mapStep(OpBuilder &builder, IRMapping &mapping,
                        Value index) const {
   mapping.map(getIndex(), index);

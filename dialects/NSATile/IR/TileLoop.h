@@ -44,6 +44,12 @@ public:
   /// step's number and from values that are defined outside of the loop.
   bool isKnownAhead(mlir::Value value) const;
 
+  /// Copies the scalar code of `value`, which has to be known ahead, for the
+  /// step that `step` maps the step's number to. Values that `step` maps are
+  /// there already.
+  mlir::Value copyFor(mlir::OpBuilder &builder, mlir::Value value,
+                      mlir::IRMapping &step) const;
+
   /// Maps the step's arguments to those of step `index`, for copies of the
   /// body.
   void mapStep(mlir::OpBuilder &builder, mlir::IRMapping &mapping,

@@ -48,11 +48,7 @@ public:
   void apply(int64_t stages);
 
 private:
-  bool isDefinedOutside(Value value) {
-    return loop.getInterface().isDefinedOutsideOfLoop(value);
-  }
   StringRef explainNotAhead(LoadOp load);
-  Value copyAhead(OpBuilder &builder, Value value, IRMapping &mapping);
   void producerLoad(OpBuilder &builder, ArrayRef<size_t> which, Value index);
   void fillIfAny(OpBuilder &builder, ArrayRef<size_t> which, Value index);
   void applyInPlace();
@@ -145,18 +141,6 @@ int64_t Pipeline::getBytes() const {
 // Loads into circular buffers, and waits for them
 //===----------------------------------------------------------------------===//
 
-Value Pipeline::copyAhead(OpBuilder &builder, Value value, IRMapping &mapping) {
-  if (Value known = mapping.lookupOrNull(value))
-    return known;
-  if (isDefinedOutside(value))
-    return value;
-  Operation *op = value.getDefiningOp();
-  for (Value operand : op->getOperands())
-    copyAhead(builder, operand, mapping);
-  builder.clone(*op, mapping);
-  return mapping.lookup(value);
-}
-
 /// Starts the loads of step `index`.
 void Pipeline::producerLoad(OpBuilder &builder, ArrayRef<size_t> which,
                             Value index) {
@@ -164,7 +148,7 @@ void Pipeline::producerLoad(OpBuilder &builder, ArrayRef<size_t> which,
   mapping.map(loop.getIndex(), index);
   for (size_t each : which) {
     LoadOp load = loads[each];
-    Value place = copyAhead(builder, load.getPlace(), mapping);
+    Value place = loop.copyFor(builder, load.getPlace(), mapping);
     ProducerLoadOp::create(builder, load.getLoc(), buffers[each], place);
   }
 }

@@ -42,7 +42,6 @@ private:
   bool comesOfIndex(Value value);
   bool isEntry(Operation *op) const;
   void findLeads();
-  Value copyFor(OpBuilder &builder, Value value, IRMapping &step);
   /// The entry's value for the step `distance` steps after the current one.
   Value getCarried(const Entry &entry, int64_t distance, ValueRange carried);
   SmallVector<Value> readFirst(OpBuilder &builder, Value last);
@@ -113,18 +112,6 @@ void EntryLoop::findLeads() {
       });
 }
 
-Value EntryLoop::copyFor(OpBuilder &builder, Value value, IRMapping &step) {
-  if (Value known = step.lookupOrNull(value))
-    return known;
-  if (loop.getInterface().isDefinedOutsideOfLoop(value))
-    return value;
-  Operation *op = value.getDefiningOp();
-  for (Value operand : op->getOperands())
-    copyFor(builder, operand, step);
-  builder.clone(*op, step);
-  return step.lookup(value);
-}
-
 Value EntryLoop::getCarried(const Entry &entry, int64_t distance,
                             ValueRange carried) {
   size_t place = distance;
@@ -160,7 +147,7 @@ SmallVector<Value> EntryLoop::readFirst(OpBuilder &builder, Value last) {
         step.map(earlier.read->getResult(0),
                  getCarried(earlier, distance, values));
       }
-      values.push_back(copyFor(builder, entry.read->getResult(0), step));
+      values.push_back(loop.copyFor(builder, entry.read->getResult(0), step));
     }
   return values;
 }
@@ -179,7 +166,7 @@ SmallVector<Value> EntryLoop::readNext(OpBuilder &builder, Value index,
       if (earlier.lead > entry.lead)
         step.map(earlier.read->getResult(0),
                  getCarried(earlier, entry.lead, carried));
-    values.push_back(copyFor(builder, entry.read->getResult(0), step));
+    values.push_back(loop.copyFor(builder, entry.read->getResult(0), step));
   }
   return values;
 }
