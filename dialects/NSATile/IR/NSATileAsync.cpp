@@ -42,6 +42,23 @@ CircularBufferType::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+LogicalResult ConsumerStoreOp::verify() {
+  auto tile = cast<RankedTensorType>(getTile().getType());
+  RankedTensorType place = getCircularBuffer().getType().getTile();
+  if (tile.getShape() != place.getShape() ||
+      tile.getElementType() != place.getElementType())
+    return emitOpError("expected the elements of ")
+           << place << ", found " << tile;
+  for (Operation *user : getCircularBuffer().getUsers())
+    if (isa<ProducerLoadOp>(user)) {
+      InFlightDiagnostic error =
+          emitOpError("expected a circular buffer that consumers fill alone");
+      error.attachNote(user->getLoc()) << "a producer fills it here";
+      return error;
+    }
+  return success();
+}
+
 /// Checks that a consumer loads nothing and a producer reads no tile.
 LogicalResult WarpSpecializeOp::verifyRegions() {
   auto reject = [&](Region &region, StringRef role, auto isOther) {
@@ -58,8 +75,8 @@ LogicalResult WarpSpecializeOp::verifyRegions() {
                     [](Operation *op) { return isa<ProducerLoadOp>(op); })))
     return failure();
   return reject(getProducer(), "the producer", [](Operation *op) {
-    return isa<ConsumerWaitOp, ConsumerReleaseOp, FragmentOp, DotAsyncOp,
-               DotWaitOp, StoreOp, AccumulateOp>(op);
+    return isa<ConsumerStoreOp, ConsumerWaitOp, ConsumerReleaseOp, FragmentOp,
+               DotAsyncOp, DotWaitOp, StoreOp, AccumulateOp>(op);
   });
 }
 

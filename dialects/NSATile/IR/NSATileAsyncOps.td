@@ -33,6 +33,24 @@ def NSATile_ProducerLoadOp : NSATile_AccessOp<"producer_load", [
   let assemblyFormat = "$circular_buffer `,` $place attr-dict `:` type($circular_buffer)";
 }
 
+def NSATile_ConsumerStoreOp : NSATile_Op<"consumer_store", [
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "writes a tile of registers to the back of a circular buffer";
+  let description = [{
+    Consumers write the tile together, each thread its own part, and read it as a whole later: the op is the producer's
+    part of a circular buffer that no producer fills. Each warp waits on its own until all warps have released the place, and
+    reports that it has written. Without warp specialization, all threads of the block are the consumers.
+
+    ```mlir
+    nsatile.consumer_store %ds, %handed
+        : tensor<128x64xbf16, #nsatile.mma<warps = 8>>, !nsatile.circular_buffer<2 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
+    ```
+  }];
+  let arguments = (ins NSATile_Tile:$tile, NSATile_CircularBufferType:$circular_buffer);
+  let assemblyFormat = "$tile `,` $circular_buffer attr-dict `:` type($tile) `,` type($circular_buffer)";
+  let hasVerifier = 1;
+}
+
 def NSATile_ConsumerWaitOp : NSATile_Op<"consumer_wait", [
     MemoryEffects<[MemRead, MemWrite]>,
     TypesMatchWith<"the circular buffer's tile", "circular_buffer", "tile",

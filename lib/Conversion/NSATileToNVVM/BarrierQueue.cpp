@@ -36,6 +36,13 @@ void BarrierQueue::init(int64_t readers, int64_t writers) const {
   }
 }
 
+BarrierQueue BarrierQueue::forOtherRole() const {
+  BarrierQueue other = *this;
+  other.index = createCounter(b);
+  other.parity = createCounter(b);
+  return other;
+}
+
 BarrierQueue::Place BarrierQueue::getPlace() const {
   Place place;
   place.index = b.make<LLVM::LoadOp>(b.getI32Type(), index);

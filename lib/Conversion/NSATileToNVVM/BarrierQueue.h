@@ -21,6 +21,10 @@ public:
   /// `writers` threads fill each place one by one, and `readers` give it back.
   void init(int64_t readers, int64_t writers = 1) const;
 
+  /// Returns the same queue with another position, for threads that both fill
+  /// it and read it.
+  BarrierQueue forOtherRole() const;
+
   /// A role's position in the queue; barriers are addresses.
   struct Place {
     mlir::Value index, parity, full, empty;

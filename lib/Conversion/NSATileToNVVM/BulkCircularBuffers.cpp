@@ -15,22 +15,28 @@ using namespace nsacc::nsatile;
 
 BulkCircularBuffers::BulkCircularBuffers(Kernel &kernel)
     : b(kernel.b), threads(kernel.threads), program(kernel.program),
-      shared(kernel.shared), sharedTiles(kernel.sharedTiles),
-      host(kernel.host) {}
+      shared(kernel.shared), sharedTiles(kernel.sharedTiles), host(kernel.host),
+      writer(kernel) {}
 
 void BulkCircularBuffers::create(CircularBufferOp op) {
   CircularBufferType type = op.getCircularBuffer().getType();
-  queues.try_emplace(op.getCircularBuffer(), b, shared, type.getStages(),
-                     SharedTile::get(type.getTile()).bytes,
-                     BarrierQueue::Room::Own, type.getTile());
-  for (Operation *user : op->getUsers())
+  auto [entry, isNew] =
+      queues.try_emplace(op.getCircularBuffer(), b, shared, type.getStages(),
+                         SharedTile::get(type.getTile()).bytes,
+                         BarrierQueue::Room::Own, type.getTile());
+  for (Operation *user : op->getUsers()) {
     if (auto load = dyn_cast<ProducerLoadOp>(user); load && !isBulkCopy(load))
       gathered.insert(op.getCircularBuffer());
+    if (isa<ConsumerStoreOp>(user) && !stored.contains(op.getCircularBuffer()))
+      stored.insert({op.getCircularBuffer(), entry->second.forOtherRole()});
+  }
 }
 
 void BulkCircularBuffers::init(int64_t consumerWarps) const {
   for (auto &[buffer, queue] : queues)
-    queue.init(consumerWarps, gathered.contains(buffer) ? kWarpSize : 1);
+    queue.init(consumerWarps, stored.contains(buffer)     ? consumerWarps
+                              : gathered.contains(buffer) ? kWarpSize
+                                                          : 1);
 }
 
 LogicalResult BulkCircularBuffers::producerLoad(ProducerLoadOp op) {
@@ -86,6 +92,21 @@ SharedTile BulkCircularBuffers::getTile(const BarrierQueue &queue,
   tile.place = place.item;
   tile.isOwner = false;
   return tile;
+}
+
+/// Each warp writes its part when all have released the place, and says that it
+/// has: no other barrier makes warps meet.
+LogicalResult BulkCircularBuffers::consumerStore(ConsumerStoreOp op) {
+  const BarrierQueue &queue = stored.find(op.getCircularBuffer())->second;
+  BarrierQueue::Place place = queue.getPlace();
+  queue.waitEmpty(place);
+  writer.write(
+      getTile(queue, place, op.getCircularBuffer().getType().getTile()),
+      op.getTile(), /*isInFlight=*/true);
+  nvvm::syncWarp(b);
+  ptx::arriveIf(b, place.full, threads.isFirstLane());
+  queue.advance(place);
+  return success();
 }
 
 LogicalResult BulkCircularBuffers::consumerWait(ConsumerWaitOp op) {

@@ -5,6 +5,7 @@
 
 #include "BarrierQueue.h"
 #include "Kernel.h"
+#include "OperandWriter.h"
 
 namespace nsacc {
 
@@ -16,6 +17,7 @@ public:
 
   virtual void create(nsatile::CircularBufferOp op) = 0;
   virtual mlir::LogicalResult producerLoad(nsatile::ProducerLoadOp op) = 0;
+  virtual mlir::LogicalResult consumerStore(nsatile::ConsumerStoreOp op) = 0;
   virtual mlir::LogicalResult consumerWait(nsatile::ConsumerWaitOp op) = 0;
   virtual void consumerRelease(nsatile::ConsumerReleaseOp op) = 0;
   /// Releases places of circular buffers that no later op of the block uses.
@@ -30,6 +32,7 @@ public:
 
   void create(nsatile::CircularBufferOp op) override;
   mlir::LogicalResult producerLoad(nsatile::ProducerLoadOp op) override;
+  mlir::LogicalResult consumerStore(nsatile::ConsumerStoreOp op) override;
   mlir::LogicalResult consumerWait(nsatile::ConsumerWaitOp op) override;
   void consumerRelease(nsatile::ConsumerReleaseOp op) override;
 
@@ -56,7 +59,11 @@ private:
   SharedMemory &shared;
   SharedTiles &sharedTiles;
   const HostParameters &host;
+  OperandWriter writer;
   llvm::MapVector<mlir::Value, BarrierQueue> queues;
+  /// Circular buffers that consumers fill, with the position of what they
+  /// write.
+  llvm::MapVector<mlir::Value, BarrierQueue> stored;
   llvm::DenseSet<mlir::Value> gathered;
   bool isGathering = false;
 };
@@ -70,6 +77,7 @@ public:
 
   void create(nsatile::CircularBufferOp op) override;
   mlir::LogicalResult producerLoad(nsatile::ProducerLoadOp op) override;
+  mlir::LogicalResult consumerStore(nsatile::ConsumerStoreOp op) override;
   mlir::LogicalResult consumerWait(nsatile::ConsumerWaitOp op) override;
   void consumerRelease(nsatile::ConsumerReleaseOp op) override;
   void releaseDead(mlir::Operation *op) override;
@@ -88,6 +96,9 @@ private:
   mlir::Value createPlace();
   mlir::Value getPlace(const Buffer &buffer, mlir::Value variable);
   void advance(const Buffer &buffer, mlir::Value variable);
+  /// Makes threads meet if one of them may still read the place that is filled
+  /// next. An error if no place is free.
+  mlir::LogicalResult makeRoom(mlir::Operation *op, mlir::Value circularBuffer);
   SharedTile getTileAt(const Buffer &buffer, mlir::RankedTensorType type,
                        mlir::Value variable);
   int64_t getNeededGroup(nsatile::ConsumerWaitOp op);
@@ -99,6 +110,7 @@ private:
   SharedTiles &sharedTiles;
   CopyGroups &copies;
   Synchronizer &sync;
+  OperandWriter writer;
   llvm::MapVector<mlir::Value, Buffer> buffers;
 };
 

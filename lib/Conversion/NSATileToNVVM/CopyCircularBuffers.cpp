@@ -14,7 +14,7 @@ using namespace nsacc::nsatile;
 CopyCircularBuffers::CopyCircularBuffers(Kernel &kernel)
     : b(kernel.b), threads(kernel.threads), program(kernel.program),
       shared(kernel.shared), sharedTiles(kernel.sharedTiles),
-      copies(kernel.copies), sync(kernel.sync) {}
+      copies(kernel.copies), sync(kernel.sync), writer(kernel) {}
 
 /// A variable of the function with the initial value 0.
 Value CopyCircularBuffers::createPlace() {
@@ -81,16 +81,23 @@ SharedTile CopyCircularBuffers::getTileAt(const Buffer &buffer,
   return tile;
 }
 
-LogicalResult CopyCircularBuffers::producerLoad(ProducerLoadOp op) {
-  const Buffer &buffer = buffers.find(op.getCircularBuffer())->second;
-  const CopyGroups::Queue &queue = copies.getQueue(op.getCircularBuffer());
-  int64_t inside = queue.groups.size() + queue.isRead;
-  if (inside >= buffer.stages)
-    return op.emitOpError("finds no room: the circular buffer has ")
+LogicalResult CopyCircularBuffers::makeRoom(Operation *op,
+                                            Value circularBuffer) {
+  const CopyGroups::Queue &queue = copies.getQueue(circularBuffer);
+  int64_t inside = queue.getNumTiles() + queue.isRead;
+  if (inside >= buffers.find(circularBuffer)->second.stages)
+    return op->emitOpError("finds no room: the circular buffer has ")
            << inside << " tiles already";
-  sync.beforeGlobal(op.getAt().getBuffer(), /*isWrite=*/false);
   if (queue.mustMeet)
     sync.barrier();
+  return success();
+}
+
+LogicalResult CopyCircularBuffers::producerLoad(ProducerLoadOp op) {
+  const Buffer &buffer = buffers.find(op.getCircularBuffer())->second;
+  sync.beforeGlobal(op.getAt().getBuffer(), /*isWrite=*/false);
+  if (failed(makeRoom(op, op.getCircularBuffer())))
+    return failure();
   RankedTensorType type = op.getCircularBuffer().getType().getTile();
   SharedTile tile = getTileAt(buffer, type, buffer.loadPlace);
   if (isSharedVector(type))
@@ -99,6 +106,18 @@ LogicalResult CopyCircularBuffers::producerLoad(ProducerLoadOp op) {
     copyToShared(b, threads, program, shared, op.getAt(), tile);
   advance(buffer, buffer.loadPlace);
   copies.push(op.getCircularBuffer());
+  return success();
+}
+
+LogicalResult CopyCircularBuffers::consumerStore(ConsumerStoreOp op) {
+  const Buffer &buffer = buffers.find(op.getCircularBuffer())->second;
+  if (failed(makeRoom(op, op.getCircularBuffer())))
+    return failure();
+  writer.write(getTileAt(buffer, op.getCircularBuffer().getType().getTile(),
+                         buffer.loadPlace),
+               op.getTile(), /*isInFlight=*/false);
+  advance(buffer, buffer.loadPlace);
+  copies.pushStored(op.getCircularBuffer());
   return success();
 }
 
@@ -127,14 +146,15 @@ LogicalResult CopyCircularBuffers::consumerWait(ConsumerWaitOp op) {
   copies.commit();
   CopyGroups::Queue &queue = copies.getQueue(op.getCircularBuffer());
   if (!isAlwaysReached(op, op.getCircularBuffer()) || queue.isRead ||
-      queue.groups.empty())
+      queue.getNumTiles() == 0)
     return op.emitOpError(
         "expected a tile in the circular buffer on every way here, and "
         "the one before released");
-  if (copies.waitFor(getNeededGroup(op)))
+  bool mustMeet = queue.groups.empty() ? queue.isFrontUnmet()
+                                       : copies.waitFor(getNeededGroup(op));
+  if (mustMeet)
     sync.barrier();
-  queue.groups.erase(queue.groups.begin());
-  queue.isRead = true;
+  queue.pop();
   const Buffer &buffer = buffers.find(op.getCircularBuffer())->second;
   sharedTiles.set(op.getTile(),
                   getTileAt(buffer, getTile(op.getTile()), buffer.readPlace));

@@ -16,8 +16,10 @@ void CopyGroups::beforeBarrier() {
   if (hasCopies)
     ptx::waitAllCopies(b);
   hasCopies = false;
-  for (auto &[buffer, queue] : queues)
+  for (auto &[buffer, queue] : queues) {
     queue.mustMeet = false;
+    queue.numUnmet = 0;
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -33,6 +35,20 @@ void CopyGroups::removeQueue(Value buffer) {
 void CopyGroups::push(Value buffer) {
   getQueue(buffer).groups.push_back(numGroups);
   hasOpenGroup = true;
+}
+
+void CopyGroups::pushStored(Value buffer) {
+  Queue &queue = getQueue(buffer);
+  ++queue.numStored;
+  ++queue.numUnmet;
+}
+
+void CopyGroups::Queue::pop() {
+  if (numStored > 0)
+    --numStored;
+  else
+    groups.erase(groups.begin());
+  isRead = true;
 }
 
 void CopyGroups::commit() {
@@ -63,6 +79,7 @@ CopyGroups::State CopyGroups::getState() const {
     auto &distances = state.distances[buffer];
     for (int64_t group : queue.groups)
       distances.push_back(numGroups - group);
+    state.stored[buffer] = {queue.numStored, queue.numUnmet};
     if (queue.mustMeet)
       state.mustMeet.insert(buffer);
     if (queue.isRead)
@@ -79,6 +96,7 @@ void CopyGroups::setQueues(const State &state) {
     queue.groups.clear();
     for (int64_t distance : state.distances.lookup(buffer))
       queue.groups.push_back(numGroups - distance);
+    std::tie(queue.numStored, queue.numUnmet) = state.stored.lookup(buffer);
     queue.mustMeet = state.mustMeet.contains(buffer);
   }
   arrivedGroup = -1;
@@ -103,6 +121,11 @@ void CopyGroups::join(const State &other) {
         joined.push_back(distance);
     }
   }
+  for (auto &[buffer, stored] : other.stored) {
+    auto &[numStored, numUnmet] = state.stored[buffer];
+    numStored = std::max(numStored, stored.first);
+    numUnmet = std::max(numUnmet, stored.second);
+  }
   state.mustMeet.insert(other.mustMeet.begin(), other.mustMeet.end());
   if (other.hasCopies)
     state.copiesDistance =
@@ -118,8 +141,10 @@ void CopyGroups::join(const State &other) {
 CopyGroups::State CopyGroups::enterLoop() {
   commit();
   State state = getState();
-  for (auto &[buffer, queue] : queues)
+  for (auto &[buffer, queue] : queues) {
     state.mustMeet.insert(buffer);
+    state.stored[buffer].second = queue.numStored;
+  }
   setQueues(state);
   return state;
 }
@@ -130,6 +155,7 @@ LogicalResult CopyGroups::leaveLoop(Operation *op, const State &before) {
   for (auto &[buffer, queue] : queues) {
     auto entered = before.distances.lookup(buffer);
     bool isSame = queue.groups.size() == entered.size() &&
+                  queue.numStored == before.stored.lookup(buffer).first &&
                   queue.isRead == before.isRead.contains(buffer);
     for (size_t i = 0; isSame && i < entered.size(); ++i)
       isSame = numGroups - queue.groups[i] >= entered[i];

@@ -35,9 +35,17 @@ public:
   struct Queue {
     /// Groups of their copies, the oldest first.
     llvm::SmallVector<int64_t, 4> groups;
+    /// Number of tiles that threads wrote themselves, and of the last ones of
+    /// these that not all threads can see yet.
+    int64_t numStored = 0, numUnmet = 0;
     bool isRead = false;
     /// Whether a thread may still read a released tile.
     bool mustMeet = true;
+
+    int64_t getNumTiles() const { return groups.size() + numStored; }
+    bool isFrontUnmet() const { return numUnmet == numStored; }
+    /// Begins to read the tile at the front.
+    void pop();
   };
   bool hasCircularBuffers() const { return !queues.empty(); }
   Queue &getQueue(mlir::Value buffer) { return queues[buffer]; }
@@ -46,6 +54,8 @@ public:
   void removeQueue(mlir::Value buffer);
   /// Records that a tile's copies have started.
   void push(mlir::Value buffer);
+  /// Records that threads have written a tile.
+  void pushStored(mlir::Value buffer);
   /// Commits the copies that have started as a group.
   void commit();
   /// Waits for a group. Returns whether threads have to meet behind the wait.
@@ -58,6 +68,9 @@ public:
     /// For each circular buffer, the distances of its tiles' groups from the
     /// next group.
     llvm::MapVector<mlir::Value, llvm::SmallVector<int64_t, 4>> distances;
+    /// For each circular buffer, the tiles that threads wrote: their number,
+    /// and that of the last ones which not all threads can see yet.
+    llvm::DenseMap<mlir::Value, std::pair<int64_t, int64_t>> stored;
     llvm::SmallDenseSet<mlir::Value, 4> mustMeet, isRead;
     bool hasCopies = false, hasOpenGroup = false;
     int64_t copiesDistance = 0;

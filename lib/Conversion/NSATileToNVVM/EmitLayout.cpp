@@ -1,9 +1,9 @@
 //===- EmitLayout.cpp - Tiles that change registers -----------------------===//
 
-#include "Fragments.h"
 #include "Instructions.h"
 #include "KernelEmitter.h"
 #include "NSATile/IR/LaneMap.h"
+#include "OperandWriter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -19,7 +19,7 @@ public:
   explicit LayoutEmitter(Kernel &kernel)
       : b(kernel.b), threads(kernel.threads), program(kernel.program),
         shared(kernel.shared), sharedTiles(kernel.sharedTiles),
-        sync(kernel.sync), loader(kernel.b, kernel.threads, kernel.shared) {}
+        sync(kernel.sync), writer(kernel) {}
 
   LogicalResult emitConvert(ConvertLayoutOp op);
   void emitReshape(ReshapeOp op);
@@ -30,7 +30,6 @@ private:
   LogicalResult addUp(ConvertLayoutOp op);
   void divide(ConvertLayoutOp op);
   void writeOperand(ConvertLayoutOp op);
-  bool writeMatrices(const SharedTile &tile, Value source);
   void clear(const SharedTile &tile);
 
   CodeBuilder &b;
@@ -39,7 +38,7 @@ private:
   SharedMemory &shared;
   SharedTiles &sharedTiles;
   Synchronizer &sync;
-  FragmentLoader loader;
+  OperandWriter writer;
 };
 
 } // namespace
@@ -164,35 +163,8 @@ void LayoutEmitter::writeOperand(ConvertLayoutOp op) {
   sync.beforeWrite(tile);
   bool isInFlight =
       llvm::any_of(op.getResult().getUsers(), llvm::IsaPred<DotAsyncOp>);
-  if (!isInFlight || !writeMatrices(tile, op.getSource()))
-    sharedTiles.write(tile, getTile(op.getSource()),
-                      program.getRegisters(op.getSource()));
-  // Without a fence, products in flight don't see the threads' stores.
-  if (isInFlight)
-    nvvm::fenceSharedForAsync(b);
+  writer.write(tile, op.getSource(), isInFlight);
   sharedTiles.set(op.getResult(), tile);
-}
-
-/// Writes four matrices of 8 by 8 at a time, which code for products in flight
-/// can do. False for tiles that aren't made of such matrices.
-bool LayoutEmitter::writeMatrices(const SharedTile &tile, Value source) {
-  RankedTensorType type = getTile(source);
-  auto mma = dyn_cast<MmaLayoutAttr>(type.getEncoding());
-  if (!mma || tile.swizzle != 128 || type.getElementTypeBitWidth() != 16 ||
-      type.getDimSize(0) % (16 * mma.getWarps()) != 0 ||
-      type.getDimSize(1) % 16 != 0)
-    return false;
-  ArrayRef<Value> values = program.getRegisters(source);
-  int64_t steps = type.getDimSize(1) / 16;
-  for (int64_t m = 0; m < type.getDimSize(0) / (16 * mma.getWarps()); ++m)
-    for (int64_t step = 0; step < steps; ++step) {
-      ArrayRef<Value> own = values.slice((m * steps + step) * 8, 8);
-      SmallVector<Value, 4> words;
-      for (int64_t word = 0; word < 4; ++word)
-        words.push_back(pack(b, own[2 * word], own[2 * word + 1]));
-      loader.storeLeft(tile, mma.getWarps(), m, step, words);
-    }
-  return true;
 }
 
 void LayoutEmitter::clear(const SharedTile &tile) {

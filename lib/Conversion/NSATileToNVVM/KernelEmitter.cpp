@@ -54,7 +54,8 @@ KernelEmitter::KernelEmitter(Kernel &kernel)
     buffers = std::make_shared<CopyCircularBuffers>(kernel);
   }
   add(buffers, &CircularBuffers::create, &CircularBuffers::producerLoad,
-      &CircularBuffers::consumerWait, &CircularBuffers::consumerRelease);
+      &CircularBuffers::consumerStore, &CircularBuffers::consumerWait,
+      &CircularBuffers::consumerRelease);
 }
 
 LogicalResult KernelEmitter::emitAgain(Operation &op) {

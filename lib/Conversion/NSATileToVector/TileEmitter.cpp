@@ -69,6 +69,18 @@ LogicalResult TileEmitter::emit(Operation *op) {
           .Case(
               [&](AccumulateOp sum) { return emitAccumulate(sum), success(); })
           .Case([&](DotOp dot) { return emitDot(dot), success(); })
+          .Case([&](CircularBufferOp buffer) {
+            return emitCircularBuffer(buffer), success();
+          })
+          .Case([&](ConsumerStoreOp store) {
+            return emitConsumerStore(store), success();
+          })
+          .Case([&](ConsumerWaitOp wait) {
+            return emitConsumerWait(wait), success();
+          })
+          .Case([&](ConsumerReleaseOp release) {
+            return emitConsumerRelease(release), success();
+          })
           .Case([&](ReduceOp reduce) { return emitReduce(reduce), success(); })
           .Case([&](ExchangeOp exchange) {
             return emitExchange(exchange), success();

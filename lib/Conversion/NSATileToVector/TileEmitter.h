@@ -100,6 +100,20 @@ private:
   mlir::LogicalResult emitScalarOp(mlir::Operation *op);
   mlir::LogicalResult reject(mlir::Operation *op);
 
+  // EmitCircularBuffers.cpp
+  /// A program without other threads fills circular buffers itself.
+  struct Queue {
+    mlir::Value tiles, places;
+  };
+  void emitCircularBuffer(nsatile::CircularBufferOp op);
+  void emitConsumerStore(nsatile::ConsumerStoreOp op);
+  void emitConsumerWait(nsatile::ConsumerWaitOp op);
+  void emitConsumerRelease(nsatile::ConsumerReleaseOp op);
+  mlir::Value getPlace(mlir::TypedValue<nsatile::CircularBufferType> buffer,
+                       int64_t role);
+  void advance(mlir::TypedValue<nsatile::CircularBufferType> buffer,
+               int64_t role);
+
   // EmitControl.cpp
   mlir::LogicalResult emitFor(mlir::scf::ForOp op);
   mlir::LogicalResult emitIf(mlir::scf::IfOp op);
@@ -191,6 +205,7 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> memory, packedMemory,
       transposedMemory;
   llvm::DenseMap<mlir::Value, Candidates> candidates;
+  llvm::DenseMap<mlir::Value, Queue> queues;
 };
 
 /// Reads vectors of tiles at one place, and computes tiles that have no memory.

@@ -66,3 +66,36 @@ nsatile.program @drained(%k: !B, %n: index) {
   }
   nsatile.return
 }
+
+// -----
+
+#a = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>
+
+nsatile.program @full_of_stores() {
+  %t = arith.constant dense<0.0> : tensor<64x64xbf16, #a>
+  %r = nsatile.circular_buffer : !R
+  nsatile.consumer_store %t, %r : tensor<64x64xbf16, #a>, !R
+  // expected-error @below {{finds no room: the circular buffer has 1 tiles already}}
+  nsatile.consumer_store %t, %r : tensor<64x64xbf16, #a>, !R
+  nsatile.return
+}
+
+// -----
+
+#a = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.circular_buffer<2 of tensor<64x64xbf16, #m>>
+
+nsatile.program @more_stores(%n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %t = arith.constant dense<0.0> : tensor<64x64xbf16, #a>
+  %r = nsatile.circular_buffer : !R
+  // expected-error @below {{expected steps that fill circular buffers as often as they release them}}
+  scf.for %j = %c0 to %n step %c1 {
+    nsatile.consumer_store %t, %r : tensor<64x64xbf16, #a>, !R
+  }
+  nsatile.return
+}

@@ -127,3 +127,35 @@ nsatile.program @tiles(%n: index) {
   }
   nsatile.return
 }
+
+// -----
+
+nsatile.program @elements(%t: tensor<64x64xf32>) {
+  %buffer = nsatile.circular_buffer : !nsatile.circular_buffer<2 of tensor<64x64xbf16>>
+  // expected-error @+1 {{expected the elements of 'tensor<64x64xbf16>', found 'tensor<64x64xf32>'}}
+  nsatile.consumer_store %t, %buffer : tensor<64x64xf32>, !nsatile.circular_buffer<2 of tensor<64x64xbf16>>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @two_writers(%t: tensor<64x64xbf16>, %x: memref<?x64xbf16>, %n: index) {
+  %buffer = nsatile.circular_buffer : !nsatile.circular_buffer<2 of tensor<64x64xbf16>>
+  // expected-note @+1 {{a producer fills it here}}
+  nsatile.producer_load %buffer, %x[%n, %n] dims [0, 1] limits [%n, %n] : !nsatile.circular_buffer<2 of tensor<64x64xbf16>>, memref<?x64xbf16>
+  // expected-error @+1 {{expected a circular buffer that consumers fill alone}}
+  nsatile.consumer_store %t, %buffer : tensor<64x64xbf16>, !nsatile.circular_buffer<2 of tensor<64x64xbf16>>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @producer_stores(%t: tensor<64x64xbf16>) {
+  %buffer = nsatile.circular_buffer : !nsatile.circular_buffer<2 of tensor<64x64xbf16>>
+  nsatile.warp_specialize consumers 4 {
+  } producer {
+    // expected-error @+1 {{'nsatile.consumer_store' op can't stand in the region of the producer; it is for the other role}}
+    nsatile.consumer_store %t, %buffer : tensor<64x64xbf16>, !nsatile.circular_buffer<2 of tensor<64x64xbf16>>
+  }
+  nsatile.return
+}

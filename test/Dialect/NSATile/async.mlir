@@ -11,6 +11,7 @@ nsatile.program @specialized(%x: memref<?x64xbf16>, %y: memref<64x64xf32>, %n: i
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
   // CHECK: %[[BUFFER:.*]] = nsatile.circular_buffer : <2 of tensor<64x64xbf16>>
   %buffer = nsatile.circular_buffer : !R
+  %own = nsatile.circular_buffer : !R
   // CHECK: nsatile.warp_specialize consumers 4 {
   nsatile.warp_specialize consumers 4 {
     // CHECK: %[[A:.*]] = nsatile.consumer_wait %[[BUFFER]] : <2 of tensor<64x64xbf16>>
@@ -27,6 +28,9 @@ nsatile.program @specialized(%x: memref<?x64xbf16>, %y: memref<64x64xf32>, %n: i
       nsatile.ping_pong_arrive
       // CHECK: nsatile.dot_wait %[[P]] allow 0 : <tensor<64x64xf32>>
       %d = nsatile.dot_wait %p allow 0 : !nsatile.pending<tensor<64x64xf32>>
+      // CHECK: nsatile.consumer_store %{{.*}}, %{{.*}} : tensor<64x64xbf16>, <2 of tensor<64x64xbf16>>
+      %written = arith.truncf %d : tensor<64x64xf32> to !K
+      nsatile.consumer_store %written, %own : !K, !R
       // CHECK: nsatile.consumer_release %[[BUFFER]]
       nsatile.consumer_release %buffer : !R
       scf.yield %d : tensor<64x64xf32>
