@@ -12,7 +12,8 @@ DECLINING = (
     "nsatile-persist-programs", "nsatile-pipeline-loads", "nsatile-schedule-pipeline",
     "nsatile-assume-finite", "nsatile-combine-early", "nsatile-prefetch-entries",
     "nsatile-bitonic-topk", "nsatile-lower-folds", "nsatile-lower-domains",
-    "convert-nsa-to-nsatile", "convert-nsatile-to-nvvm", "nsatile-assign-layouts",
+    "nsatile-defer-products", "convert-nsa-to-nsatile", "convert-nsatile-to-nvvm",
+    "nsatile-assign-layouts",
 )
 
 _DECLARED = re.compile(r'PassRemarks \w+ = \{"([^"]+)"')

@@ -49,7 +49,8 @@ inline constexpr llvm::StringLiteral kAheadAttrName = "nsatile.ahead";
 /// an i64 (1: products of one step only), and a unit if warpgroups start their
 /// products in turn (ping-pong). On ops of its body: an i64, the stage of a
 /// product, of the wait for its operand and of the operand's release; and a
-/// unit on code that runs when the products of stage 1 have ended.
+/// unit on code that runs when the products of stage 1 have ended. On an
+/// `accumulate`, stage 1 asks `nsatile-defer-products` for the sum a step late.
 inline constexpr llvm::StringLiteral kStagesAttrName = "nsatile.stages",
                                      kPingPongAttrName = "nsatile.ping_pong",
                                      kStageAttrName = "nsatile.stage",

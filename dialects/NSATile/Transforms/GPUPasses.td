@@ -352,6 +352,51 @@ def NSATilePipelineLoads : Pass<"nsatile-pipeline-loads", "::nsacc::nsatile::Pro
   ];
 }
 
+def NSATileDeferProducts : Pass<"nsatile-defer-products", "::nsacc::nsatile::ProgramOp"> {
+  let summary = "Let products for sums in memory stand a step late";
+  let description = [{
+    The attribute `nsatile.stage = 1` asks for an `nsatile.accumulate` a step late. The pass puts the sum, and the products whose
+    results only go there, into the next step, at the place where its own would stand. A tile that they read and their step computes is handed on through a circular buffer of two
+    tiles, which the threads fill themselves: no thread waits for what others write in the same step. The first
+    step's products read zeros, and nobody adds their result; the last step's stand behind the loop. Places in memory are
+    computed once more, from the number of the step before.
+
+    The sum stays where it is, with a remark, if its products read a tile that their step loads (a later load would
+    overwrite it), if its place depends on tiles or on carried values, if another op of the loop uses its memory, or if shared
+    memory has no room.
+
+    Before and after:
+
+    ```mlir
+    scf.for %i = %lo to %hi step %c1 {
+      … %ds from %q and %k …
+      %t = nsatile.convert_layout %ds
+      %dq = nsatile.dot transpose %t, %k
+      nsatile.accumulate %dq, %sums[%i, %c0] … {nsatile.stage = 1}
+    }
+
+    %handed = nsatile.circular_buffer : !nsatile.circular_buffer<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+    nsatile.consumer_store %zeros, %handed
+    scf.for %i = %lo to %hi step %c1 {
+      … %ds from %q and %k …
+      nsatile.consumer_store %ds, %handed
+      %t = nsatile.consumer_wait %handed
+      %dq = nsatile.dot transpose %t, %k
+      nsatile.consumer_release %handed
+      scf.if %i > %lo { nsatile.accumulate %dq, %sums[%i - 1, %c0] … }
+    }
+    %t = nsatile.consumer_wait %handed
+    %dq = nsatile.dot transpose %t, %k
+    nsatile.consumer_release %handed
+    scf.if %lo < %hi { nsatile.accumulate %dq, %sums[%hi - 1, %c0] … }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+  let options = [
+    Option<"sharedBytes", "shared-bytes", "int64_t", "0", "shared memory of a block; 0 for no bound">
+  ];
+}
+
 def NSATileOrderSoftmax : Pass<"nsatile-order-softmax", "::nsacc::nsatile::ProgramOp"> {
   let summary = "Choose the order of the instructions in softmax steps";
   let description = [{

@@ -35,8 +35,15 @@ static bool isPlacedByProducts(Operation *op) {
   return isa<ConsumerReleaseOp, UniformStepOp>(op);
 }
 
+/// Ops of the step that `op` comes behind. A tile that a step hands on is read
+/// where the step's own tile would be: behind the store.
 static SmallVector<Operation *> getSources(Operation *op) {
   SmallVector<Operation *> sources;
+  if (auto wait = dyn_cast<ConsumerWaitOp>(op))
+    for (Operation *user : wait.getCircularBuffer().getUsers())
+      if (isa<ConsumerStoreOp>(user) && user->getBlock() == op->getBlock() &&
+          user->isBeforeInBlock(op))
+        sources.push_back(user);
   op->walk([&](Operation *nested) {
     for (Value operand : nested->getOperands())
       if (Operation *source = operand.getDefiningOp())

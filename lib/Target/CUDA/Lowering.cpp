@@ -35,16 +35,18 @@ static void addLoads(OpPassManager &passes, const gpu::Device &device) {
   const gpu::Code &code = device.code;
   if (code.hasBulkCopies)
     passes.addPass(nsatile::createNSATileSpecializeWarps());
+  // Programs without warps that load.
+  if (!code.hasWarpgroupProducts && code.hasAsyncCopies)
+    passes.addNestedPass<nsatile::ProgramOp>(
+        nsatile::createNSATilePipelineLoads(
+            {device.limits.sharedBytesOfBlock}));
+  passes.addNestedPass<nsatile::ProgramOp>(
+      nsatile::createNSATileDeferProducts({device.limits.sharedBytesOfBlock}));
   if (code.hasWarpgroupProducts) {
     passes.addPass(nsatile::createNSATileNarrowKeyLoops());
     passes.addPass(nsatile::createNSATilePrefetchEntries());
     passes.addPass(nsatile::createNSATileSchedulePipeline());
     passes.addPass(nsatile::createNSATileExpandPipeline());
-  } else if (code.hasAsyncCopies) {
-    // Programs without warps that load.
-    passes.addNestedPass<nsatile::ProgramOp>(
-        nsatile::createNSATilePipelineLoads(
-            {device.limits.sharedBytesOfBlock}));
   }
 }
 
