@@ -254,7 +254,7 @@ def NSATile_AccumulateOp : NSATile_AccessOp<"accumulate", [
 
     A sum of floating-point numbers depends on the order of its terms, so a tile of f32 has a turn. The op waits until the
     counter at its place in `turns` is `turn`, adds, and then counts it up. Turn 0 writes the tile: whatever the place held before
-    doesn't matter. Counters are 0 at the start of the launch. The programs that add to a place have its turns 0, 1, 2 and so on
+    doesn't matter. Counters are 0 at the start of the launch, and for the launch alone: code may count a turn in parts. The programs that add to a place have its turns 0, 1, 2 and so on
     between them, once each. Programs start along x from the end down. A program waits for the
     ones with lower turns: these have to have a greater x and the same y and z.
 

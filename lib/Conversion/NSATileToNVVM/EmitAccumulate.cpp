@@ -3,6 +3,8 @@
 #include "InlinePTX.h"
 #include "Instructions.h"
 #include "KernelEmitter.h"
+#include "NSATile/IR/WarpRoles.h"
+#include "NamedBarriers.h"
 #include "RegisterAccess.h"
 #include "TileAccess.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -24,6 +26,7 @@ public:
 
 private:
   void addInTurn(AccumulateOp op);
+  void countUp(Value counter);
 
   CodeBuilder &b;
   ThreadMap &threads;
@@ -33,13 +36,39 @@ private:
 
 } // namespace
 
+/// Number of warpgroups that count their own additions: only the threads of one
+/// meet, and the others may be in another step.
+static int64_t countParts(const ThreadScope &scope) {
+  return scope.isBlock ? 1 : scope.numThreads / kGroupThreads;
+}
+
+/// Counts up when all threads of the block, or of a consumers' warpgroup, have
+/// added.
+void AccumulationEmitter::countUp(Value counter) {
+  Value counts = threads.isFirstThread();
+  if (countParts(threads.getScope()) == 1) {
+    sync.barrier();
+  } else {
+    Value group = threads.getWarpgroup();
+    nvvm::syncThreads(b, b.add(group, b.i32(namedBarriers::kResult)),
+                      kGroupThreads);
+    counts = b.make<arith::CmpIOp>(
+        arith::CmpIPredicate::eq,
+        Value(b.make<arith::AndIOp>(threads.getThread(),
+                                    b.i32(kGroupThreads - 1))),
+        b.i32(0));
+  }
+  b.when(counts, [&] { nvvm::countUpBehindStores(b, counter); });
+}
+
 /// Each thread waits for the turn itself: in the usual case it has come, and
 /// one read is faster than threads that meet. They meet behind the additions.
 void AccumulationEmitter::addInTurn(AccumulateOp op) {
   Value counter = getElementPointer(b, program.getBuffer(op.getTurns()),
                                     program.lookupAll(op.getCounter()));
   Value turn = program.lookup(op.getTurn());
-  ptx::waitForWord(b, counter, turn);
+  ptx::waitForCount(b, counter,
+                    b.mul(turn, b.i32(countParts(threads.getScope()))));
   Value isFirst =
       b.make<arith::CmpIOp>(arith::CmpIPredicate::eq, turn, b.i32(0));
   b.branch(
@@ -52,13 +81,12 @@ void AccumulationEmitter::addInTurn(AccumulateOp op) {
         addRegisters(b, threads, program, op.getTile(), op.getAt());
         return SmallVector<Value>();
       });
-  sync.barrier();
-  b.when(threads.isFirstThread(),
-         [&] { nvvm::countUpBehindStores(b, counter); });
+  countUp(counter);
 }
 
 void AccumulationEmitter::emitAccumulate(AccumulateOp op) {
-  sync.beforeGlobal(op.getAt().getBuffer(), /*isWrite=*/true);
+  // Turns order the op's own additions, or they need no order.
+  sync.beforeGlobal(op.getAt().getBuffer(), /*isWrite=*/true, op);
   if (op.getTurn())
     addInTurn(op);
   else

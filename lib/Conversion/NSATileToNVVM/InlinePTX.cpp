@@ -119,12 +119,12 @@ void ptx::waitBarrier(CodeBuilder &b, Value barrier, Value parity) {
            {}, {barrier, parity});
 }
 
-void ptx::waitForWord(CodeBuilder &b, Value pointer, Value value) {
+void ptx::waitForCount(CodeBuilder &b, Value pointer, Value count) {
   assemble(b,
            "{ .reg .pred waits; .reg .b32 word; again: "
            "ld.acquire.gpu.global.b32 word, [$0]; "
-           "setp.ne.b32 waits, word, $1; @waits bra again; }",
-           {}, {pointer, value});
+           "setp.lt.u32 waits, word, $1; @waits bra again; }",
+           {}, {pointer, count});
 }
 
 void ptx::arriveIf(CodeBuilder &b, Value barrier, Value predicate) {

@@ -32,9 +32,9 @@ mlir::Value allThreads(CodeBuilder &b, int64_t barrier, int64_t threads,
 /// Waits until the phase of this parity has ended. Assembly: the branches of an
 /// LLVM loop don't say that all lanes take them together.
 void waitBarrier(CodeBuilder &b, mlir::Value barrier, mlir::Value parity);
-/// Waits until a word of global memory, which other blocks change, is `value`;
+/// Waits until other blocks have raised a word of global memory to `count`;
 /// their writes in front of that can then be read. Assembly: as above.
-void waitForWord(CodeBuilder &b, mlir::Value pointer, mlir::Value value);
+void waitForCount(CodeBuilder &b, mlir::Value pointer, mlir::Value count);
 /// Arrives if `predicate` isn't 0. Assembly: a branch would separate the lanes.
 void arriveIf(CodeBuilder &b, mlir::Value barrier, mlir::Value predicate);
 /// The word if `predicate` isn't 0, else 0. Assembly: a branch would separate

@@ -2,7 +2,7 @@
 // RUN: nsacc-opt %s --nsacc-tile-opt-phase=device=sm_80 --nsacc-nvvm-phase=device=sm_80 | FileCheck %s
 
 // CHECK-LABEL: llvm.func @turns
-// CHECK: ld.acquire.gpu.global.b32 word, [$0]; setp.ne.b32 waits, word, $1; @waits bra again;
+// CHECK: ld.acquire.gpu.global.b32 word, [$0]; setp.lt.u32 waits, word, $1; @waits bra again;
 // The first turn writes.
 // CHECK: llvm.icmp "eq"
 // CHECK: llvm.store
