@@ -67,16 +67,22 @@ nsatile.program @queries128(%q: memref<?x64xbf16>, %k: memref<?x64xbf16>, %v: me
   %first = arith.muli %block, %ck : index
   %last = arith.subi %blocks, %c1 : index
   %turn = arith.subi %last, %block : index
-  %kt = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %cd] : memref<?x64xbf16> -> tensor<128x64xbf16>
-  %vt = nsatile.load %v[%first, %c0] dims [0, 1] limits [%n, %cd] : memref<?x64xbf16> -> tensor<128x64xbf16>
+  %kt_at = nsatile.at %k[%first, %c0] dims [0, 1] limits [%n, %cd] : memref<?x64xbf16> -> !nsatile.place<128x64xbf16>
+  %kt = nsatile.load %kt_at : tensor<128x64xbf16>
+  %vt_at = nsatile.at %v[%first, %c0] dims [0, 1] limits [%n, %cd] : memref<?x64xbf16> -> !nsatile.place<128x64xbf16>
+  %vt = nsatile.load %vt_at : tensor<128x64xbf16>
   %factor = tensor.splat %scale : tensor<128x128xf32>
   %r:2 = nsatile.fold over %c0 to %steps state(%zeros, %zeros : tensor<128x64xf32>, tensor<128x64xf32>) {
   ^bb0(%tile: index, %partial: i1, %sumv: tensor<128x64xf32>, %sumk: tensor<128x64xf32>):
     %at = arith.muli %tile, %cq : index
-    %qt = nsatile.load %q[%at, %c0] dims [0, 1] limits [%n, %cd] : memref<?x64xbf16> -> tensor<128x64xbf16>
-    %gt = nsatile.load %g[%at, %c0] dims [0, 1] limits [%n, %cd] : memref<?x64xbf16> -> tensor<128x64xbf16>
-    %ls = nsatile.load %lse[%at] dims [0] limits [%n] {nsatile.ahead} : memref<?xf32> -> tensor<128xf32>
-    %ds = nsatile.load %delta[%at] dims [0] limits [%n] {nsatile.ahead} : memref<?xf32> -> tensor<128xf32>
+    %qt_at = nsatile.at %q[%at, %c0] dims [0, 1] limits [%n, %cd] : memref<?x64xbf16> -> !nsatile.place<128x64xbf16>
+    %qt = nsatile.load %qt_at : tensor<128x64xbf16>
+    %gt_at = nsatile.at %g[%at, %c0] dims [0, 1] limits [%n, %cd] : memref<?x64xbf16> -> !nsatile.place<128x64xbf16>
+    %gt = nsatile.load %gt_at : tensor<128x64xbf16>
+    %ls_at = nsatile.at %lse[%at] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<128xf32>
+    %ls = nsatile.load %ls_at {nsatile.ahead} : tensor<128xf32>
+    %ds_at = nsatile.at %delta[%at] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<128xf32>
+    %ds = nsatile.load %ds_at {nsatile.ahead} : tensor<128xf32>
     %s = nsatile.dot %kt, transpose %qt : (tensor<128x64xbf16>, tensor<128x64xbf16>) -> tensor<128x128xf32>
     %x = arith.mulf %s, %factor : tensor<128x128xf32>
     %lsb = nsatile.broadcast %ls along [0] : tensor<128xf32> -> tensor<128x128xf32>
@@ -90,14 +96,17 @@ nsatile.program @queries128(%q: memref<?x64xbf16>, %k: memref<?x64xbf16>, %v: me
     %pd = arith.mulf %p, %d : tensor<128x128xf32>
     %dst = arith.truncf %pd : tensor<128x128xf32> to tensor<128x128xbf16>
     %dqt = nsatile.dot transpose %dst, %kt : (tensor<128x128xbf16>, tensor<128x64xbf16>) -> tensor<128x64xf32>
-    nsatile.accumulate %dqt, %dq[%at, %c0] dims [0, 1] limits [%n, %cd] turn %turn of %turns[%tile] : memref<?xi32> {nsatile.stage = 1} : tensor<128x64xf32>, memref<?x64xf32>
+    %to = nsatile.at %dq[%at, %c0] dims [0, 1] limits [%n, %cd] : memref<?x64xf32> -> !nsatile.place<128x64xf32>
+    nsatile.accumulate %dqt, %to turn %turn of %turns[%tile] : memref<?xi32> {nsatile.stage = 1} : tensor<128x64xf32>
     %sumk1 = nsatile.dot %dst, %qt acc %sumk : (tensor<128x128xbf16>, tensor<128x64xbf16>, tensor<128x64xf32>) -> tensor<128x64xf32>
     nsatile.yield %sumv1, %sumk1 : tensor<128x64xf32>, tensor<128x64xf32>
   }
   %dvr = arith.truncf %r#0 : tensor<128x64xf32> to tensor<128x64xbf16>
   %dkr = arith.truncf %r#1 : tensor<128x64xf32> to tensor<128x64xbf16>
-  nsatile.store %dvr, %dv[%first, %c0] dims [0, 1] limits [%n, %cd] : tensor<128x64xbf16>, memref<?x64xbf16>
-  nsatile.store %dkr, %dk[%first, %c0] dims [0, 1] limits [%n, %cd] : tensor<128x64xbf16>, memref<?x64xbf16>
+  %to_1 = nsatile.at %dv[%first, %c0] dims [0, 1] limits [%n, %cd] : memref<?x64xbf16> -> !nsatile.place<128x64xbf16>
+  nsatile.store %dvr, %to_1 : tensor<128x64xbf16>
+  %to_2 = nsatile.at %dk[%first, %c0] dims [0, 1] limits [%n, %cd] : memref<?x64xbf16> -> !nsatile.place<128x64xbf16>
+  nsatile.store %dkr, %to_2 : tensor<128x64xbf16>
   nsatile.return
 }
 
@@ -126,16 +135,22 @@ nsatile.program @queries64(%q: memref<?x64xbf16>, %k: memref<?x64xbf16>, %v: mem
   %first = arith.muli %block, %ck : index
   %last = arith.subi %blocks, %c1 : index
   %turn = arith.subi %last, %block : index
-  %kt = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %cd] : memref<?x64xbf16> -> tensor<128x64xbf16>
-  %vt = nsatile.load %v[%first, %c0] dims [0, 1] limits [%n, %cd] : memref<?x64xbf16> -> tensor<128x64xbf16>
+  %kt_at = nsatile.at %k[%first, %c0] dims [0, 1] limits [%n, %cd] : memref<?x64xbf16> -> !nsatile.place<128x64xbf16>
+  %kt = nsatile.load %kt_at : tensor<128x64xbf16>
+  %vt_at = nsatile.at %v[%first, %c0] dims [0, 1] limits [%n, %cd] : memref<?x64xbf16> -> !nsatile.place<128x64xbf16>
+  %vt = nsatile.load %vt_at : tensor<128x64xbf16>
   %factor = tensor.splat %scale : tensor<128x64xf32>
   %r:2 = nsatile.fold over %c0 to %steps state(%zeros, %zeros : tensor<128x64xf32>, tensor<128x64xf32>) {
   ^bb0(%tile: index, %partial: i1, %sumv: tensor<128x64xf32>, %sumk: tensor<128x64xf32>):
     %at = arith.muli %tile, %cq : index
-    %qt = nsatile.load %q[%at, %c0] dims [0, 1] limits [%n, %cd] : memref<?x64xbf16> -> tensor<64x64xbf16>
-    %gt = nsatile.load %g[%at, %c0] dims [0, 1] limits [%n, %cd] : memref<?x64xbf16> -> tensor<64x64xbf16>
-    %ls = nsatile.load %lse[%at] dims [0] limits [%n] {nsatile.ahead} : memref<?xf32> -> tensor<64xf32>
-    %ds = nsatile.load %delta[%at] dims [0] limits [%n] {nsatile.ahead} : memref<?xf32> -> tensor<64xf32>
+    %qt_at = nsatile.at %q[%at, %c0] dims [0, 1] limits [%n, %cd] : memref<?x64xbf16> -> !nsatile.place<64x64xbf16>
+    %qt = nsatile.load %qt_at : tensor<64x64xbf16>
+    %gt_at = nsatile.at %g[%at, %c0] dims [0, 1] limits [%n, %cd] : memref<?x64xbf16> -> !nsatile.place<64x64xbf16>
+    %gt = nsatile.load %gt_at : tensor<64x64xbf16>
+    %ls_at = nsatile.at %lse[%at] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<64xf32>
+    %ls = nsatile.load %ls_at {nsatile.ahead} : tensor<64xf32>
+    %ds_at = nsatile.at %delta[%at] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<64xf32>
+    %ds = nsatile.load %ds_at {nsatile.ahead} : tensor<64xf32>
     %s = nsatile.dot %kt, transpose %qt : (tensor<128x64xbf16>, tensor<64x64xbf16>) -> tensor<128x64xf32>
     %x = arith.mulf %s, %factor : tensor<128x64xf32>
     %lsb = nsatile.broadcast %ls along [0] : tensor<64xf32> -> tensor<128x64xf32>
@@ -149,14 +164,17 @@ nsatile.program @queries64(%q: memref<?x64xbf16>, %k: memref<?x64xbf16>, %v: mem
     %pd = arith.mulf %p, %d : tensor<128x64xf32>
     %dst = arith.truncf %pd : tensor<128x64xf32> to tensor<128x64xbf16>
     %dqt = nsatile.dot transpose %dst, %kt : (tensor<128x64xbf16>, tensor<128x64xbf16>) -> tensor<64x64xf32>
-    nsatile.accumulate %dqt, %dq[%at, %c0] dims [0, 1] limits [%n, %cd] turn %turn of %turns[%tile] : memref<?xi32> {nsatile.stage = 1} : tensor<64x64xf32>, memref<?x64xf32>
+    %to = nsatile.at %dq[%at, %c0] dims [0, 1] limits [%n, %cd] : memref<?x64xf32> -> !nsatile.place<64x64xf32>
+    nsatile.accumulate %dqt, %to turn %turn of %turns[%tile] : memref<?xi32> {nsatile.stage = 1} : tensor<64x64xf32>
     %sumk1 = nsatile.dot %dst, %qt acc %sumk : (tensor<128x64xbf16>, tensor<64x64xbf16>, tensor<128x64xf32>) -> tensor<128x64xf32>
     nsatile.yield %sumv1, %sumk1 : tensor<128x64xf32>, tensor<128x64xf32>
   }
   %dvr = arith.truncf %r#0 : tensor<128x64xf32> to tensor<128x64xbf16>
   %dkr = arith.truncf %r#1 : tensor<128x64xf32> to tensor<128x64xbf16>
-  nsatile.store %dvr, %dv[%first, %c0] dims [0, 1] limits [%n, %cd] : tensor<128x64xbf16>, memref<?x64xbf16>
-  nsatile.store %dkr, %dk[%first, %c0] dims [0, 1] limits [%n, %cd] : tensor<128x64xbf16>, memref<?x64xbf16>
+  %to_1 = nsatile.at %dv[%first, %c0] dims [0, 1] limits [%n, %cd] : memref<?x64xbf16> -> !nsatile.place<128x64xbf16>
+  nsatile.store %dvr, %to_1 : tensor<128x64xbf16>
+  %to_2 = nsatile.at %dk[%first, %c0] dims [0, 1] limits [%n, %cd] : memref<?x64xbf16> -> !nsatile.place<128x64xbf16>
+  nsatile.store %dkr, %to_2 : tensor<128x64xbf16>
   nsatile.return
 }
 
@@ -182,16 +200,22 @@ nsatile.program @channels128(%q: memref<?x128xbf16>, %k: memref<?x128xbf16>, %v:
   %first = arith.muli %block, %ck : index
   %last = arith.subi %blocks, %c1 : index
   %turn = arith.subi %last, %block : index
-  %kt = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %cd] : memref<?x128xbf16> -> tensor<128x128xbf16>
-  %vt = nsatile.load %v[%first, %c0] dims [0, 1] limits [%n, %cd] : memref<?x128xbf16> -> tensor<128x128xbf16>
+  %kt_at = nsatile.at %k[%first, %c0] dims [0, 1] limits [%n, %cd] : memref<?x128xbf16> -> !nsatile.place<128x128xbf16>
+  %kt = nsatile.load %kt_at : tensor<128x128xbf16>
+  %vt_at = nsatile.at %v[%first, %c0] dims [0, 1] limits [%n, %cd] : memref<?x128xbf16> -> !nsatile.place<128x128xbf16>
+  %vt = nsatile.load %vt_at : tensor<128x128xbf16>
   %factor = tensor.splat %scale : tensor<128x64xf32>
   %r:2 = nsatile.fold over %c0 to %steps state(%zeros, %zeros : tensor<128x128xf32>, tensor<128x128xf32>) {
   ^bb0(%tile: index, %partial: i1, %sumv: tensor<128x128xf32>, %sumk: tensor<128x128xf32>):
     %at = arith.muli %tile, %cq : index
-    %qt = nsatile.load %q[%at, %c0] dims [0, 1] limits [%n, %cd] : memref<?x128xbf16> -> tensor<64x128xbf16>
-    %gt = nsatile.load %g[%at, %c0] dims [0, 1] limits [%n, %cd] : memref<?x128xbf16> -> tensor<64x128xbf16>
-    %ls = nsatile.load %lse[%at] dims [0] limits [%n] {nsatile.ahead} : memref<?xf32> -> tensor<64xf32>
-    %ds = nsatile.load %delta[%at] dims [0] limits [%n] {nsatile.ahead} : memref<?xf32> -> tensor<64xf32>
+    %qt_at = nsatile.at %q[%at, %c0] dims [0, 1] limits [%n, %cd] : memref<?x128xbf16> -> !nsatile.place<64x128xbf16>
+    %qt = nsatile.load %qt_at : tensor<64x128xbf16>
+    %gt_at = nsatile.at %g[%at, %c0] dims [0, 1] limits [%n, %cd] : memref<?x128xbf16> -> !nsatile.place<64x128xbf16>
+    %gt = nsatile.load %gt_at : tensor<64x128xbf16>
+    %ls_at = nsatile.at %lse[%at] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<64xf32>
+    %ls = nsatile.load %ls_at {nsatile.ahead} : tensor<64xf32>
+    %ds_at = nsatile.at %delta[%at] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<64xf32>
+    %ds = nsatile.load %ds_at {nsatile.ahead} : tensor<64xf32>
     %s = nsatile.dot %kt, transpose %qt : (tensor<128x128xbf16>, tensor<64x128xbf16>) -> tensor<128x64xf32>
     %x = arith.mulf %s, %factor : tensor<128x64xf32>
     %lsb = nsatile.broadcast %ls along [0] : tensor<64xf32> -> tensor<128x64xf32>
@@ -205,13 +229,16 @@ nsatile.program @channels128(%q: memref<?x128xbf16>, %k: memref<?x128xbf16>, %v:
     %pd = arith.mulf %p, %d : tensor<128x64xf32>
     %dst = arith.truncf %pd : tensor<128x64xf32> to tensor<128x64xbf16>
     %dqt = nsatile.dot transpose %kt, %dst : (tensor<128x128xbf16>, tensor<128x64xbf16>) -> tensor<128x64xf32>
-    nsatile.accumulate %dqt, %dq[%c0, %at] dims [0, 1] limits [%cd, %n] turn %turn of %turns[%tile] : memref<?xi32> {nsatile.stage = 1} : tensor<128x64xf32>, memref<128x?xf32>
+    %to = nsatile.at %dq[%c0, %at] dims [0, 1] limits [%cd, %n] : memref<128x?xf32> -> !nsatile.place<128x64xf32>
+    nsatile.accumulate %dqt, %to turn %turn of %turns[%tile] : memref<?xi32> {nsatile.stage = 1} : tensor<128x64xf32>
     %sumk1 = nsatile.dot %dst, %qt acc %sumk : (tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
     nsatile.yield %sumv1, %sumk1 : tensor<128x128xf32>, tensor<128x128xf32>
   }
   %dvr = arith.truncf %r#0 : tensor<128x128xf32> to tensor<128x128xbf16>
   %dkr = arith.truncf %r#1 : tensor<128x128xf32> to tensor<128x128xbf16>
-  nsatile.store %dvr, %dv[%first, %c0] dims [0, 1] limits [%n, %cd] : tensor<128x128xbf16>, memref<?x128xbf16>
-  nsatile.store %dkr, %dk[%first, %c0] dims [0, 1] limits [%n, %cd] : tensor<128x128xbf16>, memref<?x128xbf16>
+  %to_1 = nsatile.at %dv[%first, %c0] dims [0, 1] limits [%n, %cd] : memref<?x128xbf16> -> !nsatile.place<128x128xbf16>
+  nsatile.store %dvr, %to_1 : tensor<128x128xbf16>
+  %to_2 = nsatile.at %dk[%first, %c0] dims [0, 1] limits [%n, %cd] : memref<?x128xbf16> -> !nsatile.place<128x128xbf16>
+  nsatile.store %dkr, %to_2 : tensor<128x128xbf16>
   nsatile.return
 }

@@ -194,10 +194,8 @@ static LogicalResult verifyMask(OpTy op, RankedTensorType tile) {
 template <typename OpTy>
 static LogicalResult verifyElements(OpTy op, RankedTensorType tile) {
   auto buffer = cast<MemRefType>(op.getBuffer().getType());
-  if (static_cast<int64_t>(op.getIndices().size()) != buffer.getRank())
-    return op.emitOpError("expected an index for each of the ")
-           << buffer.getRank() << " dimensions of the buffer, found "
-           << op.getIndices().size();
+  if (failed(verifyIndices(op, op.getBuffer(), op.getIndices(), "buffer")))
+    return failure();
   for (Value index : op.getIndices()) {
     auto type = cast<RankedTensorType>(index.getType());
     if (!type.getElementType().isIndex() || type.getShape() != tile.getShape())

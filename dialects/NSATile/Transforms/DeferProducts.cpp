@@ -55,7 +55,7 @@ private:
   bool isOutside(Value value) const {
     return loop.getInterface().isDefinedOutsideOfLoop(value);
   }
-  bool sharesMemory() const;
+  bool sharesMemory();
   bool isOnlyForSum(Operation *op) const;
   StringRef collectOperand(DotOp product, Value operand);
   StringRef explainInputs(Operation *op);
@@ -84,9 +84,9 @@ private:
 /// gives the same one when it runs later.
 bool Deferral::isOnlyForSum(Operation *op) const {
   auto load = dyn_cast<LoadOp>(op);
-  bool mayWait =
-      op->getNumRegions() == 0 &&
-      (isMemoryEffectFree(op) || (load && !isStoredTo(load.getBuffer())));
+  bool mayWait = op->getNumRegions() == 0 &&
+                 (isMemoryEffectFree(op) ||
+                  (load && !isStoredTo(load.getAt().getBuffer())));
   return mayWait && op->getNumResults() == 1 &&
          isa<RankedTensorType>(op->getResult(0).getType()) &&
          !op->use_empty() && llvm::all_of(op->getUses(), [&](OpOperand &use) {
@@ -152,12 +152,18 @@ StringRef Deferral::explainInputs(Operation *op) {
 
 /// Whether another op of the loop reads or writes memory of the sum: a late sum
 /// would stand on the other side of it.
-bool Deferral::sharesMemory() const {
-  return llvm::any_of(sum->getOperands(), [&](Value buffer) {
-    return isa<MemRefType>(buffer.getType()) &&
-           llvm::any_of(buffer.getUsers(), [&](Operation *user) {
-             return user != sum && loop->isProperAncestor(user);
-           });
+bool Deferral::sharesMemory() {
+  auto isOther = [&](Operation *user) {
+    return user != sum && loop->isProperAncestor(user);
+  };
+  SmallVector<Value> buffers = {sum.getAt().getBuffer()};
+  if (Value turns = sum.getTurns())
+    buffers.push_back(turns);
+  return llvm::any_of(buffers, [&](Value buffer) {
+    return llvm::any_of(buffer.getUsers(), [&](Operation *user) {
+      return isa<AtOp>(user) ? llvm::any_of(user->getUsers(), isOther)
+                             : isOther(user);
+    });
   });
 }
 

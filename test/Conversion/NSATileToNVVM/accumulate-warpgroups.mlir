@@ -21,7 +21,8 @@ nsatile.program @warpgroups(%sums: memref<?x64xf32>, %turns: memref<?xi32>, %n: 
     %c64 = arith.constant 64 : index
     %start = arith.constant dense<1.0> : tensor<128x64xf32, #a>
     %r = scf.for %i = %c0 to %n step %c1 iter_args(%t = %start) -> tensor<128x64xf32, #a> {
-      nsatile.accumulate %t, %sums[%i, %c0] dims [0, 1] limits [%n, %c64] turn %turn of %turns[%i] : memref<?xi32> : tensor<128x64xf32, #a>, memref<?x64xf32>
+      %to = nsatile.at %sums[%i, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xf32> -> !nsatile.place<128x64xf32>
+      nsatile.accumulate %t, %to turn %turn of %turns[%i] : memref<?xi32> : tensor<128x64xf32, #a>
       %next = arith.addf %t, %t : tensor<128x64xf32, #a>
       scf.yield %next : tensor<128x64xf32, #a>
     }

@@ -39,7 +39,8 @@ nsatile.program @threads(%y: !C, %n: index) {
   %last = nsatile.consumer_wait %r : !R
   %all = nsatile.dot %zero, transpose %last acc %sum : (tensor<64x64xbf16, #a>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #a>) -> tensor<64x64xf32, #a>
   nsatile.consumer_release %r : !R
-  nsatile.store %all, %y[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #a>, !C
+  %to = nsatile.at %y[%c0, %c0] dims [0, 1] limits [%c64, %c64] : !C -> !nsatile.place<64x64xf32>
+  nsatile.store %all, %to : tensor<64x64xf32, #a>
   nsatile.return
 }
 
@@ -78,7 +79,8 @@ nsatile.program @warps(%y: !C, %n: index) {
     }
     %last = nsatile.consumer_wait %r : !R
     nsatile.consumer_release %r : !R
-    nsatile.store %sum, %y[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #a>, !C
+    %to = nsatile.at %y[%c0, %c0] dims [0, 1] limits [%c64, %c64] : !C -> !nsatile.place<64x64xf32>
+    nsatile.store %sum, %to : tensor<64x64xf32, #a>
   } producer {
   }
   nsatile.return

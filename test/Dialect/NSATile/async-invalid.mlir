@@ -141,8 +141,9 @@ nsatile.program @elements(%t: tensor<64x64xf32>) {
 
 nsatile.program @two_writers(%t: tensor<64x64xbf16>, %x: memref<?x64xbf16>, %n: index) {
   %buffer = nsatile.circular_buffer : !nsatile.circular_buffer<2 of tensor<64x64xbf16>>
+  %from = nsatile.at %x[%n, %n] dims [0, 1] limits [%n, %n] : memref<?x64xbf16> -> !nsatile.place<64x64xbf16>
   // expected-note @+1 {{a producer fills it here}}
-  nsatile.producer_load %buffer, %x[%n, %n] dims [0, 1] limits [%n, %n] : !nsatile.circular_buffer<2 of tensor<64x64xbf16>>, memref<?x64xbf16>
+  nsatile.producer_load %buffer, %from : !nsatile.circular_buffer<2 of tensor<64x64xbf16>>
   // expected-error @+1 {{expected a circular buffer that consumers fill alone}}
   nsatile.consumer_store %t, %buffer : tensor<64x64xbf16>, !nsatile.circular_buffer<2 of tensor<64x64xbf16>>
   nsatile.return

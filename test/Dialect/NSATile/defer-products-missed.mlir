@@ -11,14 +11,16 @@ nsatile.program @branch(%q: !B, %sums: memref<?x64xi32>, %n: index, %steps: inde
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
-  %kt = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !T
+  %kt_at = nsatile.at %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+  %kt = nsatile.load %kt_at : !T
   scf.for %i = %c0 to %steps step %c1 {
     scf.if %c {
       %s = nsatile.dot %kt, %kt : (!T, !T) -> !S
       %d = arith.truncf %s : !S to !T
       %g = nsatile.dot %d, %kt : (!T, !T) -> !S
       %whole = arith.fptosi %g : !S to !I
-      nsatile.accumulate %whole, %sums[%i, %c0] dims [0, 1] limits [%n, %c64] {nsatile.stage = 1} : !I, memref<?x64xi32>
+      %to = nsatile.at %sums[%i, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xi32> -> !nsatile.place<64x64xi32>
+      nsatile.accumulate %whole, %to {nsatile.stage = 1} : !I
     }
   }
   nsatile.return
@@ -29,13 +31,15 @@ nsatile.program @wide_steps(%q: !B, %sums: memref<?x64xi32>, %n: index, %steps: 
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
-  %kt = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !T
+  %kt_at = nsatile.at %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+  %kt = nsatile.load %kt_at : !T
   scf.for %i = %c0 to %steps step %c64 {
     %s = nsatile.dot %kt, %kt : (!T, !T) -> !S
     %d = arith.truncf %s : !S to !T
     %g = nsatile.dot %d, %kt : (!T, !T) -> !S
     %whole = arith.fptosi %g : !S to !I
-    nsatile.accumulate %whole, %sums[%i, %c0] dims [0, 1] limits [%n, %c64] {nsatile.stage = 1} : !I, memref<?x64xi32>
+    %to = nsatile.at %sums[%i, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xi32> -> !nsatile.place<64x64xi32>
+    nsatile.accumulate %whole, %to {nsatile.stage = 1} : !I
   }
   nsatile.return
 }
@@ -45,15 +49,19 @@ nsatile.program @read_back(%q: !B, %sums: memref<?x64xi32>, %n: index, %steps: i
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
-  %kt = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !T
+  %kt_at = nsatile.at %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+  %kt = nsatile.load %kt_at : !T
   scf.for %i = %c0 to %steps step %c1 {
     %s = nsatile.dot %kt, %kt : (!T, !T) -> !S
     %d = arith.truncf %s : !S to !T
     %g = nsatile.dot %d, %kt : (!T, !T) -> !S
-    %old = nsatile.load %sums[%i, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xi32> -> !I
-    nsatile.store %old, %out[%i, %c0] dims [0, 1] limits [%n, %c64] : !I, memref<?x64xi32>
+    %old_at = nsatile.at %sums[%i, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xi32> -> !nsatile.place<64x64xi32>
+    %old = nsatile.load %old_at : !I
+    %to = nsatile.at %out[%i, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xi32> -> !nsatile.place<64x64xi32>
+    nsatile.store %old, %to : !I
     %whole = arith.fptosi %g : !S to !I
-    nsatile.accumulate %whole, %sums[%i, %c0] dims [0, 1] limits [%n, %c64] {nsatile.stage = 1} : !I, memref<?x64xi32>
+    %to_1 = nsatile.at %sums[%i, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xi32> -> !nsatile.place<64x64xi32>
+    nsatile.accumulate %whole, %to_1 {nsatile.stage = 1} : !I
   }
   nsatile.return
 }
@@ -63,12 +71,14 @@ nsatile.program @no_product(%q: !B, %sums: memref<?x64xi32>, %n: index, %steps: 
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
-  %kt = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !T
+  %kt_at = nsatile.at %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+  %kt = nsatile.load %kt_at : !T
   scf.for %i = %c0 to %steps step %c1 {
     %s = nsatile.dot %kt, %kt : (!T, !T) -> !S
     %d = arith.truncf %s : !S to !T
     %whole = arith.fptosi %s : !S to !I
-    nsatile.accumulate %whole, %sums[%i, %c0] dims [0, 1] limits [%n, %c64] {nsatile.stage = 1} : !I, memref<?x64xi32>
+    %to = nsatile.at %sums[%i, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xi32> -> !nsatile.place<64x64xi32>
+    nsatile.accumulate %whole, %to {nsatile.stage = 1} : !I
   }
   nsatile.return
 }
@@ -78,15 +88,18 @@ nsatile.program @read_twice(%q: !B, %sums: memref<?x64xi32>, %n: index, %steps: 
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
-  %kt = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !T
+  %kt_at = nsatile.at %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+  %kt = nsatile.load %kt_at : !T
   scf.for %i = %c0 to %steps step %c1 {
     %s = nsatile.dot %kt, %kt : (!T, !T) -> !S
     %d = arith.truncf %s : !S to !T
     %g = nsatile.dot %d, %kt : (!T, !T) -> !S
     %whole = arith.fptosi %g : !S to !I
-    nsatile.accumulate %whole, %sums[%i, %c0] dims [0, 1] limits [%n, %c64] {nsatile.stage = 1} : !I, memref<?x64xi32>
+    %to = nsatile.at %sums[%i, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xi32> -> !nsatile.place<64x64xi32>
+    nsatile.accumulate %whole, %to {nsatile.stage = 1} : !I
     %twice = arith.truncf %g : !S to !T
-    nsatile.store %twice, %out[%i, %c0] dims [0, 1] limits [%n, %c64] : !T, !B
+    %to_1 = nsatile.at %out[%i, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+    nsatile.store %twice, %to_1 : !T
   }
   nsatile.return
 }
@@ -96,12 +109,15 @@ nsatile.program @loaded(%q: !B, %sums: memref<?x64xi32>, %n: index, %steps: inde
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
-  %kt = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !T
+  %kt_at = nsatile.at %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+  %kt = nsatile.load %kt_at : !T
   scf.for %i = %c0 to %steps step %c1 {
-    %d = nsatile.load %q[%i, %c0] dims [0, 1] limits [%n, %c64] : !B -> !T
+    %d_at = nsatile.at %q[%i, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+    %d = nsatile.load %d_at : !T
     %g = nsatile.dot %d, %kt : (!T, !T) -> !S
     %whole = arith.fptosi %g : !S to !I
-    nsatile.accumulate %whole, %sums[%i, %c0] dims [0, 1] limits [%n, %c64] {nsatile.stage = 1} : !I, memref<?x64xi32>
+    %to = nsatile.at %sums[%i, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xi32> -> !nsatile.place<64x64xi32>
+    nsatile.accumulate %whole, %to {nsatile.stage = 1} : !I
   }
   nsatile.return
 }
@@ -111,13 +127,15 @@ nsatile.program @carried(%q: !B, %sums: memref<?x64xi32>, %n: index, %steps: ind
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
-  %kt = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !T
+  %kt_at = nsatile.at %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+  %kt = nsatile.load %kt_at : !T
   %r = scf.for %i = %c0 to %steps step %c1 iter_args(%d = %kt) -> !T {
     %s = nsatile.dot %d, %kt : (!T, !T) -> !S
     %next = arith.truncf %s : !S to !T
     %g = nsatile.dot %d, %kt : (!T, !T) -> !S
     %whole = arith.fptosi %g : !S to !I
-    nsatile.accumulate %whole, %sums[%i, %c0] dims [0, 1] limits [%n, %c64] {nsatile.stage = 1} : !I, memref<?x64xi32>
+    %to = nsatile.at %sums[%i, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xi32> -> !nsatile.place<64x64xi32>
+    nsatile.accumulate %whole, %to {nsatile.stage = 1} : !I
     scf.yield %next : !T
   }
   nsatile.return
@@ -128,13 +146,15 @@ nsatile.program @own_sum(%q: !B, %sums: memref<?x64xi32>, %n: index, %steps: ind
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
-  %kt = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !T
+  %kt_at = nsatile.at %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+  %kt = nsatile.load %kt_at : !T
   scf.for %i = %c0 to %steps step %c1 {
     %s = nsatile.dot %kt, %kt : (!T, !T) -> !S
     %d = arith.truncf %s : !S to !T
     %g = nsatile.dot %d, %kt acc %s : (!T, !T, !S) -> !S
     %whole = arith.fptosi %g : !S to !I
-    nsatile.accumulate %whole, %sums[%i, %c0] dims [0, 1] limits [%n, %c64] {nsatile.stage = 1} : !I, memref<?x64xi32>
+    %to = nsatile.at %sums[%i, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xi32> -> !nsatile.place<64x64xi32>
+    nsatile.accumulate %whole, %to {nsatile.stage = 1} : !I
   }
   nsatile.return
 }
@@ -144,14 +164,16 @@ nsatile.program @own_factor(%q: !B, %sums: memref<?x64xi32>, %n: index, %steps: 
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
-  %kt = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !T
+  %kt_at = nsatile.at %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+  %kt = nsatile.load %kt_at : !T
   scf.for %i = %c0 to %steps step %c1 {
     %s = nsatile.dot %kt, %kt : (!T, !T) -> !S
     %d = arith.truncf %s : !S to !T
     %g = nsatile.dot %d, %kt : (!T, !T) -> !S
     %scaled = arith.mulf %g, %s : !S
     %whole = arith.fptosi %scaled : !S to !I
-    nsatile.accumulate %whole, %sums[%i, %c0] dims [0, 1] limits [%n, %c64] {nsatile.stage = 1} : !I, memref<?x64xi32>
+    %to = nsatile.at %sums[%i, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xi32> -> !nsatile.place<64x64xi32>
+    nsatile.accumulate %whole, %to {nsatile.stage = 1} : !I
   }
   nsatile.return
 }
@@ -161,13 +183,15 @@ nsatile.program @unknown_place(%q: !B, %sums: memref<?x64xi32>, %n: index, %step
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
-  %kt = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !T
+  %kt_at = nsatile.at %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+  %kt = nsatile.load %kt_at : !T
   %r = scf.for %i = %c0 to %steps step %c1 iter_args(%at = %c0) -> index {
     %s = nsatile.dot %kt, %kt : (!T, !T) -> !S
     %d = arith.truncf %s : !S to !T
     %g = nsatile.dot %d, %kt : (!T, !T) -> !S
     %whole = arith.fptosi %g : !S to !I
-    nsatile.accumulate %whole, %sums[%at, %c0] dims [0, 1] limits [%n, %c64] {nsatile.stage = 1} : !I, memref<?x64xi32>
+    %to = nsatile.at %sums[%at, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xi32> -> !nsatile.place<64x64xi32>
+    nsatile.accumulate %whole, %to {nsatile.stage = 1} : !I
     %next = memref.load %list[%at] : memref<?xindex>
     scf.yield %next : index
   }
@@ -179,11 +203,13 @@ nsatile.program @same_tiles(%q: !B, %sums: memref<?x64xi32>, %n: index, %steps: 
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
-  %kt = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !T
+  %kt_at = nsatile.at %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+  %kt = nsatile.load %kt_at : !T
   scf.for %i = %c0 to %steps step %c1 {
     %g = nsatile.dot %kt, %kt : (!T, !T) -> !S
     %whole = arith.fptosi %g : !S to !I
-    nsatile.accumulate %whole, %sums[%i, %c0] dims [0, 1] limits [%n, %c64] {nsatile.stage = 1} : !I, memref<?x64xi32>
+    %to = nsatile.at %sums[%i, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xi32> -> !nsatile.place<64x64xi32>
+    nsatile.accumulate %whole, %to {nsatile.stage = 1} : !I
   }
   nsatile.return
 }
@@ -197,12 +223,14 @@ nsatile.program @registers(%q: !B, %sums: memref<?x64xf32>, %turns: memref<?xi32
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
-  %kt = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+  %kt_at = nsatile.at %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+  %kt = nsatile.load %kt_at : tensor<64x64xbf16, #m>
   scf.for %i = %c0 to %steps step %c1 {
     %s = nsatile.dot %kt, %kt : (tensor<64x64xbf16, #m>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #a>
     %d = arith.truncf %s : tensor<64x64xf32, #a> to tensor<64x64xbf16, #a>
     %g = nsatile.dot %d, %kt : (tensor<64x64xbf16, #a>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #a>
-    nsatile.accumulate %g, %sums[%i, %c0] dims [0, 1] limits [%n, %c64] turn %c0 of %turns[%i] : memref<?xi32> {nsatile.stage = 1} : tensor<64x64xf32, #a>, memref<?x64xf32>
+    %to = nsatile.at %sums[%i, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xf32> -> !nsatile.place<64x64xf32>
+    nsatile.accumulate %g, %to turn %c0 of %turns[%i] : memref<?xi32> {nsatile.stage = 1} : tensor<64x64xf32, #a>
   }
   nsatile.return
 }
@@ -212,14 +240,17 @@ nsatile.program @padded(%q: !B, %sums: memref<?x64xf32>, %turns: memref<?xi32>, 
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
-  %kt = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
-  %vt = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<40x64xbf16, #m>
+  %kt_at = nsatile.at %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+  %kt = nsatile.load %kt_at : tensor<64x64xbf16, #m>
+  %vt_at = nsatile.at %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<40x64xbf16>
+  %vt = nsatile.load %vt_at : tensor<40x64xbf16, #m>
   scf.for %i = %c0 to %steps step %c1 {
     %s = nsatile.dot %kt, transpose %vt : (tensor<64x64xbf16, #m>, tensor<40x64xbf16, #m>) -> tensor<64x40xf32, #a>
     %d = arith.truncf %s : tensor<64x40xf32, #a> to tensor<64x40xbf16, #a>
     %t = nsatile.convert_layout %d : tensor<64x40xbf16, #a> -> tensor<64x40xbf16, #m>
     %g = nsatile.dot transpose %kt, %t : (tensor<64x64xbf16, #m>, tensor<64x40xbf16, #m>) -> tensor<64x40xf32, #a>
-    nsatile.accumulate %g, %sums[%i, %c0] dims [0, 1] limits [%n, %c64] turn %c0 of %turns[%i] : memref<?xi32> {nsatile.stage = 1} : tensor<64x40xf32, #a>, memref<?x64xf32>
+    %to = nsatile.at %sums[%i, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xf32> -> !nsatile.place<64x40xf32>
+    nsatile.accumulate %g, %to turn %c0 of %turns[%i] : memref<?xi32> {nsatile.stage = 1} : tensor<64x40xf32, #a>
   }
   nsatile.return
 }
@@ -229,13 +260,15 @@ nsatile.program @crowded(%q: !B, %sums: memref<?x64xf32>, %turns: memref<?xi32>,
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
-  %kt = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+  %kt_at = nsatile.at %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+  %kt = nsatile.load %kt_at : tensor<64x64xbf16, #m>
   scf.for %i = %c0 to %steps step %c1 {
     %s = nsatile.dot %kt, %kt : (tensor<64x64xbf16, #m>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #a>
     %d = arith.truncf %s : tensor<64x64xf32, #a> to tensor<64x64xbf16, #a>
     %t = nsatile.convert_layout %d : tensor<64x64xbf16, #a> -> tensor<64x64xbf16, #m>
     %g = nsatile.dot transpose %t, %kt : (tensor<64x64xbf16, #m>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #a>
-    nsatile.accumulate %g, %sums[%i, %c0] dims [0, 1] limits [%n, %c64] turn %c0 of %turns[%i] : memref<?xi32> {nsatile.stage = 1} : tensor<64x64xf32, #a>, memref<?x64xf32>
+    %to = nsatile.at %sums[%i, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xf32> -> !nsatile.place<64x64xf32>
+    nsatile.accumulate %g, %to turn %c0 of %turns[%i] : memref<?xi32> {nsatile.stage = 1} : tensor<64x64xf32, #a>
   }
   nsatile.return
 }

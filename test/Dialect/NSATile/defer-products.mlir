@@ -5,7 +5,8 @@
 // The place in memory is that of the step before. The first step's product is of zeros, and nobody adds it.
 // REMARK: [Passed] {{.*}}Function=turns | Remark="products that run a step late: 1"
 // CHECK-LABEL: nsatile.program @turns
-// CHECK: %[[K:.*]] = nsatile.load %k
+// CHECK: %[[KEYS:.*]] = nsatile.at %k[
+// CHECK-NEXT: %[[K:.*]] = nsatile.load %[[KEYS]]
 // CHECK: %[[HANDED:.*]] = nsatile.circular_buffer : <2 of tensor<64x64xbf16>>
 // CHECK: %[[ZEROS:.*]] = arith.constant dense<0.000000e+00> : tensor<64x64xbf16>
 // CHECK-NEXT: nsatile.consumer_store %[[ZEROS]], %[[HANDED]]
@@ -20,7 +21,8 @@
 // CHECK-NEXT: scf.if %[[BEHIND]] {
 // CHECK:     %[[H:.*]] = arith.subi %[[I]], %{{.*}}
 // CHECK-NEXT: %[[AT:.*]] = arith.muli %[[H]], %c64
-// CHECK-NEXT: nsatile.accumulate %[[DQ]], %dq[%[[AT]], %c0] dims [0, 1] limits[%n, %c64] turn %turn of %turns[%[[H]]] : memref<?xi32> :
+// CHECK-NEXT: %[[PLACE:.*]] = nsatile.at %dq[%[[AT]], %c0] dims [0, 1] limits[%n, %c64]
+// CHECK-NEXT: nsatile.accumulate %[[DQ]], %[[PLACE]] turn %turn of %turns[%[[H]]] : memref<?xi32> :
 // CHECK-NEXT: }
 // CHECK:   nsatile.dot %[[D]], %{{.*}} acc %[[SUM]]
 // CHECK:   nsatile.yield
@@ -31,7 +33,8 @@
 // CHECK-NEXT: scf.if %[[ANY]] {
 // CHECK:     %[[H:.*]] = arith.subi %steps, %{{.*}}
 // CHECK-NEXT: %[[AT:.*]] = arith.muli %[[H]], %c64
-// CHECK-NEXT: nsatile.accumulate %[[DQ]], %dq[%[[AT]], %c0] dims [0, 1] limits[%n, %c64] turn %turn of %turns[%[[H]]] : memref<?xi32> :
+// CHECK-NEXT: %[[PLACE:.*]] = nsatile.at %dq[%[[AT]], %c0] dims [0, 1] limits[%n, %c64]
+// CHECK-NEXT: nsatile.accumulate %[[DQ]], %[[PLACE]] turn %turn of %turns[%[[H]]] : memref<?xi32> :
 // CHECK-NEXT: }
 !B = memref<?x64xbf16>
 !F = memref<?x64xf32>
@@ -39,19 +42,23 @@ nsatile.program @turns(%q: !B, %k: !B, %dq: !F, %turns: memref<?xi32>, %dk: !F, 
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
-  %kt = nsatile.load %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16>
+  %kt_at = nsatile.at %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+  %kt = nsatile.load %kt_at : tensor<64x64xbf16>
   %r = nsatile.fold over %c0 to %steps state(%zeros : tensor<64x64xf32>) {
   ^bb0(%i: index, %partial: i1, %sum: tensor<64x64xf32>):
     %at = arith.muli %i, %c64 : index
-    %qt = nsatile.load %q[%at, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16>
+    %qt_at = nsatile.at %q[%at, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+    %qt = nsatile.load %qt_at : tensor<64x64xbf16>
     %s = nsatile.dot %kt, transpose %qt : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
     %d = arith.truncf %s : tensor<64x64xf32> to tensor<64x64xbf16>
     %g = nsatile.dot transpose %d, %kt : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
-    nsatile.accumulate %g, %dq[%at, %c0] dims [0, 1] limits [%n, %c64] turn %turn of %turns[%i] : memref<?xi32> {nsatile.stage = 1} : tensor<64x64xf32>, !F
+    %to = nsatile.at %dq[%at, %c0] dims [0, 1] limits [%n, %c64] : !F -> !nsatile.place<64x64xf32>
+    nsatile.accumulate %g, %to turn %turn of %turns[%i] : memref<?xi32> {nsatile.stage = 1} : tensor<64x64xf32>
     %next = nsatile.dot %d, %qt acc %sum : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
     nsatile.yield %next : tensor<64x64xf32>
   }
-  nsatile.store %r, %dk[%c0, %c0] dims [0, 1] limits [%n, %c64] : tensor<64x64xf32>, !F
+  %to_1 = nsatile.at %dk[%c0, %c0] dims [0, 1] limits [%n, %c64] : !F -> !nsatile.place<64x64xf32>
+  nsatile.store %r, %to_1 : tensor<64x64xf32>
   nsatile.return
 }
 
@@ -64,7 +71,7 @@ nsatile.program @turns(%q: !B, %k: !B, %dq: !F, %turns: memref<?xi32>, %dk: !F, 
 // CHECK-NOT: nsatile.circular_buffer
 // CHECK: scf.for %[[I:.*]] = %c0 to %steps
 // CHECK:   nsatile.consumer_store
-// CHECK-NOT: nsatile.load %scale
+// CHECK-NOT: nsatile.at %scale
 // CHECK:   %[[BEFORE:.*]] = nsatile.consumer_wait
 // CHECK-NEXT: %[[A:.*]] = nsatile.dot %[[BEFORE]], %{{.*}} :
 // CHECK-NEXT: %[[B:.*]] = nsatile.dot %[[BEFORE]], transpose %{{.*}} :
@@ -73,30 +80,36 @@ nsatile.program @turns(%q: !B, %k: !B, %dq: !F, %turns: memref<?xi32>, %dk: !F, 
 // CHECK-NEXT: arith.constant 1
 // CHECK-NEXT: %[[H:.*]] = arith.subi %[[I]]
 // CHECK:     %[[AT:.*]] = memref.load %list[%[[H]]]
-// CHECK-NEXT: %[[SCALE:.*]] = nsatile.load %scale[%[[AT]]]
+// CHECK-NEXT: nsatile.at %scale[%[[AT]]]
+// CHECK-NEXT: %[[SCALE:.*]] = nsatile.load
 // CHECK:     %[[SUM:.*]] = arith.addf %[[A]], %[[B]]
 // CHECK:     %[[WHOLE:.*]] = arith.fptosi
-// CHECK:     nsatile.accumulate %[[WHOLE]], %sums[%[[AT]], %c0]
+// CHECK:     %[[PLACE:.*]] = nsatile.at %sums[%[[AT]], %c0]
+// CHECK-NEXT: nsatile.accumulate %[[WHOLE]], %[[PLACE]]
 !B = memref<?x64xbf16>
 nsatile.program @rounded(%q: !B, %list: memref<?xindex>, %scale: memref<?xf32>, %sums: memref<?x64xi32>, %n: index, %steps: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
-  %kt = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16>
+  %kt_at = nsatile.at %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+  %kt = nsatile.load %kt_at : tensor<64x64xbf16>
   scf.for %i = %c0 to %steps step %c1 {
     %at = memref.load %list[%i] : memref<?xindex>
-    %qt = nsatile.load %q[%at, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16>
+    %qt_at = nsatile.at %q[%at, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+    %qt = nsatile.load %qt_at : tensor<64x64xbf16>
     %s = nsatile.dot %kt, transpose %qt : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
     %d = arith.truncf %s : tensor<64x64xf32> to tensor<64x64xbf16>
     %a = nsatile.dot %d, %kt : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
     %b = nsatile.dot %d, transpose %kt : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
-    %rows = nsatile.load %scale[%at] dims [0] limits [%n] : memref<?xf32> -> tensor<64xf32>
+    %rows_at = nsatile.at %scale[%at] dims [0] limits [%n] : memref<?xf32> -> !nsatile.place<64xf32>
+    %rows = nsatile.load %rows_at : tensor<64xf32>
     %factors = nsatile.broadcast %rows along [1] : tensor<64xf32> -> tensor<64x64xf32>
     %sum = arith.addf %a, %b : tensor<64x64xf32>
     %scaled = arith.mulf %sum, %factors : tensor<64x64xf32>
     %round = math.roundeven %scaled : tensor<64x64xf32>
     %whole = arith.fptosi %round : tensor<64x64xf32> to tensor<64x64xi32>
-    nsatile.accumulate %whole, %sums[%at, %c0] dims [0, 1] limits [%n, %c64] {nsatile.stage = 1} : tensor<64x64xi32>, memref<?x64xi32>
+    %to = nsatile.at %sums[%at, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xi32> -> !nsatile.place<64x64xi32>
+    nsatile.accumulate %whole, %to {nsatile.stage = 1} : tensor<64x64xi32>
   }
   nsatile.return
 }
@@ -111,13 +124,15 @@ nsatile.program @not_asked(%q: !B, %dq: memref<?x64xi32>, %n: index, %steps: ind
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
-  %kt = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16>
+  %kt_at = nsatile.at %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> !nsatile.place<64x64xbf16>
+  %kt = nsatile.load %kt_at : tensor<64x64xbf16>
   scf.for %i = %c0 to %steps step %c1 {
     %s = nsatile.dot %kt, %kt : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
     %d = arith.truncf %s : tensor<64x64xf32> to tensor<64x64xbf16>
     %g = nsatile.dot %d, %kt : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
     %whole = arith.fptosi %g : tensor<64x64xf32> to tensor<64x64xi32>
-    nsatile.accumulate %whole, %dq[%i, %c0] dims [0, 1] limits [%n, %c64] : tensor<64x64xi32>, memref<?x64xi32>
+    %to = nsatile.at %dq[%i, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xi32> -> !nsatile.place<64x64xi32>
+    nsatile.accumulate %whole, %to : tensor<64x64xi32>
   }
   nsatile.return
 }
