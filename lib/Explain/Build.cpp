@@ -143,13 +143,15 @@ llvm::Error Builder::addPrograms(const Signature &signature,
   tuning::ModelOptions model;
   model.budget = tuning::kFloorBudget;
   model.threads = threads;
-  tuning::Prediction prediction =
-      tuning::predict(kernel, goal, *choice, sizes, model);
-  for (auto [op, predicted] : llvm::zip(explanation.ops, prediction.ops))
+  auto prediction =
+      tuning::predict(kernel, goal, details.schedule, sizes, model);
+  if (!prediction)
+    return prediction.takeError();
+  for (auto [op, predicted] : llvm::zip(explanation.ops, prediction->ops))
     op.predicted = predicted;
-  explanation.predictedSeconds = prediction.seconds;
-  explanation.work = prediction.work;
-  explanation.floor = tuning::Floor(prediction.work, explanation.rates);
+  explanation.predictedSeconds = prediction->seconds;
+  explanation.work = prediction->work;
+  explanation.floor = tuning::Floor(prediction->work, explanation.rates);
   if (llvm::Error error = addLaunches(explanation, signature, sizes, details))
     return error;
   // Lowering consumes the kernel, so programs over tiles are made from a copy.

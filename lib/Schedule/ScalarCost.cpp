@@ -12,8 +12,7 @@
 using namespace mlir;
 using namespace nsacc;
 
-/// Counts an op's PTX instructions for one element.
-static int64_t countInstructions(Operation &op) {
+int64_t nsacc::countElementInstructions(Operation &op) {
   if (op.hasTrait<OpTrait::ConstantLike>())
     return 0;
   return llvm::TypeSwitch<Operation *, int64_t>(&op)
@@ -129,7 +128,7 @@ int64_t nsacc::countPairInstructions(nsa::ScoringOpInterface op) {
   int64_t count = 0;
   visitScalarCode(op, [&](Operation &each, Variation by, int64_t assertions) {
     if (by.isOfPair())
-      count += ::countInstructions(each);
+      count += countElementInstructions(each);
     // A value of the tile's block alone is looked at once. Others are looked at
     // for the pairs that need them, whatever they depend on.
     if (by.queries || by.keys || !by.blocks)
@@ -296,7 +295,7 @@ int64_t nsacc::countInstructions(nsatile::ProgramOp program) {
             .Default([&](Operation *op) -> int64_t {
               return op->getNumResults() == 1 &&
                              op->hasTrait<OpTrait::Elementwise>()
-                         ? ::countInstructions(*op) *
+                         ? countElementInstructions(*op) *
                                countElements(op->getResult(0))
                          : 0;
             });

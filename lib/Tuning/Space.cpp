@@ -51,13 +51,17 @@ static std::string spell(const KernelChoice &choice) {
   return llvm::join(ops, "; ");
 }
 
+static Settings join(const Settings &given, const Settings &schedule) {
+  Settings settings = given;
+  settings.addTuned(schedule);
+  return settings;
+}
+
 static llvm::Expected<KernelChoice> chooseWith(KernelOp kernel,
                                                const Goal &goal,
                                                const Settings &given,
                                                const Settings &schedule) {
-  Settings settings = given;
-  settings.addTuned(schedule);
-  return choose(kernel, goal, settings);
+  return choose(kernel, goal, join(given, schedule));
 }
 
 llvm::Expected<Candidate>
@@ -67,8 +71,10 @@ tuning::makeCandidate(KernelOp kernel, const Goal &goal, const Settings &given,
   auto choice = chooseWith(kernel, goal, given, schedule);
   if (!choice)
     return choice.takeError();
-  return Candidate{schedule, spell(*choice),
-                   predict(kernel, goal, *choice, sizes, options).seconds};
+  auto times = predict(kernel, goal, join(given, schedule), sizes, options);
+  if (!times)
+    return times.takeError();
+  return Candidate{schedule, spell(*choice), times->seconds};
 }
 
 llvm::Expected<std::vector<Group>>
@@ -78,7 +84,9 @@ tuning::listGroups(KernelOp kernel, const Goal &goal, const Settings &given,
   auto choice = chooseWith(kernel, goal, given, schedule);
   if (!choice)
     return choice.takeError();
-  Prediction times = predict(kernel, goal, *choice, sizes, options);
+  auto times = predict(kernel, goal, join(given, schedule), sizes, options);
+  if (!times)
+    return times.takeError();
   std::vector<Group> groups;
   llvm::SmallPtrSet<Operation *, 8> seen;
   for (const OpChoice &op : choice->ops) {
@@ -92,7 +100,7 @@ tuning::listGroups(KernelOp kernel, const Goal &goal, const Settings &given,
       if (members.contains(other.op)) {
         seen.insert(other.op);
         group.ops.push_back(other.name);
-        group.predicted += times.ops[index].seconds;
+        group.predicted += times->ops[index].seconds;
       }
   }
   llvm::sort(groups, [](const Group &lhs, const Group &rhs) {
@@ -308,14 +316,17 @@ tuning::listCandidates(KernelOp kernel, const Goal &goal, const Settings &given,
     Assignment values = base;
     if (!assign(*choice, group, given, point, values))
       continue;
-    auto candidate =
-        makeCandidate(kernel, goal, given, toSettings(values), sizes, options);
-    if (!candidate) {
-      llvm::consumeError(candidate.takeError());
+    Settings settings = toSettings(values);
+    auto other = chooseWith(kernel, goal, given, settings);
+    if (!other || !known.insert(spell(*other)).second) {
+      llvm::consumeError(other.takeError());
       continue;
     }
-    if (known.insert(candidate->whole).second)
-      candidates.push_back(std::move(*candidate));
+    if (auto made =
+            makeCandidate(kernel, goal, given, settings, sizes, options))
+      candidates.push_back(std::move(*made));
+    else
+      llvm::consumeError(made.takeError());
   }
   llvm::sort(candidates, [](const Candidate &lhs, const Candidate &rhs) {
     return std::pair(lhs.predicted, lhs.schedule.toString()) <

@@ -262,19 +262,18 @@ llvm::Error Search::setUp() {
       return error;
     auto chosen = given;
     chosen.addTuned(first->schedule);
-    auto choice = schedule::choose(kernel, goal, chosen);
-    if (!choice)
-      return choice.takeError();
     // Code for a named device may be measured on a faster one.
     bool isOwn =
         program.getTargetName() == "cuda" || program.getTarget() == Target::CPU;
     if (!isOwn)
       return llvm::Error::success();
     model.budget = kFloorBudget;
-    Prediction prediction = predict(kernel, goal, *choice, sizes, model);
-    floor.emplace(prediction.work, Rates::get(goal, model.threads));
+    auto prediction = predict(kernel, goal, chosen, sizes, model);
+    if (!prediction)
+      return prediction.takeError();
+    floor.emplace(prediction->work, Rates::get(goal, model.threads));
     if (floor->areRatesMeasured)
-      leastSeconds = prediction.leastSeconds;
+      leastSeconds = prediction->leastSeconds;
     return llvm::Error::success();
   };
   if (llvm::Error error = program.withKernel(signature.kernel, sizes, use))

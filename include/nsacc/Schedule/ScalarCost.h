@@ -8,6 +8,10 @@
 
 namespace nsacc {
 
+/// Counts an elementwise op's instructions for one element, roughly as PTX has
+/// them.
+int64_t countElementInstructions(mlir::Operation &op);
+
 /// Counts the instructions for a pair in the scalar code of an attention or an
 /// importance, roughly as PTX has them. Values that depend on the query or the
 /// key alone don't count: they are computed once for a tile.

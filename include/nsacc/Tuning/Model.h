@@ -157,18 +157,21 @@ struct ModelOptions {
   unsigned threads = 0;
 };
 
-/// Seconds of each op with its chosen schedule, in the order of `choice.ops`,
-/// and lower bounds of them.
+/// Seconds of each op that has a schedule, in the kernel's order, and lower
+/// bounds of them.
 struct Prediction {
   struct Op {
+    /// The op's part of its program's time, and the time of programs that
+    /// prepare or merge for it.
     double seconds = 0;
     /// Work of the op. Products of an importance count here, whichever program
     /// computes it, and not in the top-k that reads it.
     Work work;
     /// Fraction of its keys and values that some query sees.
     double seenKeys = 1;
-    /// For ops in tiles over keys: a step, the additional cycles of each tile,
-    /// and the numbers of tiles and steps; 0 for others.
+    /// For ops with folds, of the fold with the most cycles: an average step,
+    /// the additional cycles of each tile, and the numbers of tiles and steps;
+    /// 0 for others.
     StepCycles step;
     double tileCycles = 0, tiles = 0, steps = 0;
     /// Bytes from the cache that units share, with the tiles of the schedule.
@@ -184,9 +187,14 @@ struct Prediction {
   double leastSeconds = 0;
 };
 
-Prediction predict(nsa::KernelOp kernel, const schedule::Goal &goal,
-                   const schedule::KernelChoice &choice, const DimSizes &sizes,
-                   const ModelOptions &options = {});
+/// Converts a copy of the kernel as compiling does, with the compiler's choice
+/// for other fields than the settings, and predicts the programs. Fails where
+/// the settings don't hold, or the programs can't be made.
+llvm::Expected<Prediction> predict(nsa::KernelOp kernel,
+                                   const schedule::Goal &goal,
+                                   const schedule::Settings &settings,
+                                   const DimSizes &sizes,
+                                   const ModelOptions &options = {});
 
 } // namespace nsacc::tuning
 

@@ -108,7 +108,7 @@ def test_few_queries_fill_a_product(page, count, group):
     assert f"stages={min(8, 128 // min(64, max(page, 16)))}," in text
 
 
-@pytest.mark.parametrize("page", [16, 256])
+@pytest.mark.parametrize("page", [8, 64, 256])
 def test_memory_is_what_they_wait_for(page):
     """The model has few queries over pages near the floor: they have the whole GPU."""
     program = nsacc.compile(PAGED, target="sm_90a", page=page, pages=32768 // page)

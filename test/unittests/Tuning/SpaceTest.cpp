@@ -83,6 +83,8 @@ TEST_F(SpaceTest, CandidatesHoldAndDiffer) {
                                                     {}, group, grid, sizes)) {
           EXPECT_TRUE(known.insert(each.whole).second) << each.whole;
           EXPECT_GT(each.predicted, 0);
+          if (known.size() % 8 > 0)
+            continue;
           auto again =
               makeCandidate(kernel, getGoal(device), {}, each.schedule, sizes);
           ASSERT_TRUE(bool(again)) << llvm::toString(again.takeError());
