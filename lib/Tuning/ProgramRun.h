@@ -87,7 +87,7 @@ private:
   bool hasListedRows = false;
   /// The load of the rows that products have, if there is one.
   nsatile::LoadOp queries;
-  /// How often blocks run, and the fold that they belong to.
+  /// Number of times that a block runs, and the fold that it belongs to.
   struct Runs {
     int fold = -1;
     double times = 0;

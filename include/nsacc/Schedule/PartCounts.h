@@ -1,8 +1,8 @@
 //===- PartCounts.h - Number of parts that a call is cut into ---*- C++ -*-===//
 //
 // Where a schedule leaves the number of splits open, it depends on a call's
-// sizes: the plan computes it at run time, and the model when it predicts a
-// time. Both evaluate these expressions, over values of the plan or numbers.
+// sizes: the plan computes it at run time. `Math` makes values of the plan, or
+// in tests numbers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,29 +11,8 @@
 
 #include "nsacc/Schedule/QueryShape.h"
 #include "llvm/Support/MathExtras.h"
-#include <algorithm>
 
 namespace nsacc::schedule {
-
-/// Arithmetic on numbers, under the names of arithmetic on values of a plan.
-/// Numbers aren't negative.
-struct NumberMath {
-  int64_t constant(int64_t value) const { return value; }
-  int64_t mul(int64_t lhs, int64_t rhs) const { return lhs * rhs; }
-  int64_t floorDiv(int64_t lhs, int64_t rhs) const { return lhs / rhs; }
-  int64_t ceilDiv(int64_t lhs, int64_t rhs) const {
-    return llvm::divideCeil(lhs, rhs);
-  }
-  int64_t min(int64_t lhs, int64_t rhs) const { return std::min(lhs, rhs); }
-  int64_t max(int64_t lhs, int64_t rhs) const { return std::max(lhs, rhs); }
-  int64_t clamp(int64_t value, int64_t low, int64_t high) const {
-    return max(min(value, high), low);
-  }
-  bool less(int64_t lhs, int64_t rhs) const { return lhs < rhs; }
-  int64_t select(bool condition, int64_t yes, int64_t no) const {
-    return condition ? yes : no;
-  }
-};
 
 /// Most keys that a query sees in intervals that move along with it. None where
 /// an interval doesn't move, or has a size that isn't known.

@@ -1,11 +1,32 @@
 //===- PartCountsTest.cpp - Tests of counts of parts ----------------------===//
 
 #include "nsacc/Schedule/PartCounts.h"
+#include <algorithm>
 #include <gtest/gtest.h>
 
 using namespace nsacc::schedule;
 
 namespace {
+
+/// Arithmetic on numbers, under the names of arithmetic on values of a plan.
+/// Numbers aren't negative.
+struct NumberMath {
+  int64_t constant(int64_t value) const { return value; }
+  int64_t mul(int64_t lhs, int64_t rhs) const { return lhs * rhs; }
+  int64_t floorDiv(int64_t lhs, int64_t rhs) const { return lhs / rhs; }
+  int64_t ceilDiv(int64_t lhs, int64_t rhs) const {
+    return llvm::divideCeil(lhs, rhs);
+  }
+  int64_t min(int64_t lhs, int64_t rhs) const { return std::min(lhs, rhs); }
+  int64_t max(int64_t lhs, int64_t rhs) const { return std::max(lhs, rhs); }
+  int64_t clamp(int64_t value, int64_t low, int64_t high) const {
+    return max(min(value, high), low);
+  }
+  bool less(int64_t lhs, int64_t rhs) const { return lhs < rhs; }
+  int64_t select(bool condition, int64_t yes, int64_t no) const {
+    return condition ? yes : no;
+  }
+};
 
 int64_t split(int64_t tiles, int64_t walked, int64_t tileKeys, int64_t blocks) {
   return countSplits(NumberMath(), tiles, walked, tileKeys, blocks);

@@ -323,8 +323,8 @@ kernel f(q: [B, T, 64, 128], k: [B, S, 4, 128], v: [B, S, 4, 128], idx: i32[B, T
       1.5 * found.work.getFloors(Rates::get(getGoal("sm_90a"))).getHighest());
 }
 
-/// A row's own blocks are walked row by row.
-TEST_F(ModelTest, ListsOfRowsAreWalkedRowByRow) {
+/// Each row's blocks are walked, row by row or block by block.
+TEST_F(ModelTest, ListsOfRowsAreWalkedInAnyOrder) {
   const char *text = R"(
 kernel f(q: [B, T, 8, 64], k: [B, S, 2, 64], v: [B, S, 2, 64], idx: i32[B, T, 2, 12])
     -> [B, T, 8, 64] {
@@ -341,6 +341,11 @@ kernel f(q: [B, T, 8, 64], k: [B, S, 2, 64], v: [B, S, 2, 64], idx: i32[B, T, 2,
   Prediction found =
       predictFor(text, sizes, "a: order=block_major, tokens=16, keys=64", "");
   EXPECT_NEAR(found.ops[0].steps, 2 * 1000 * 12, 0.01 * 2 * 1000 * 12);
+  // Block by block, the queries of each of 63 blocks fill 12 tiles.
+  found = predictFor(text, sizes, "a: order=key_major, tokens=16, keys=32",
+                     "sm_90a");
+  EXPECT_NEAR(found.ops[0].tiles, 2 * 63 * 12, 2);
+  EXPECT_NEAR(found.ops[0].steps, 2 * 63 * 12 * 2, 4);
 }
 
 /// Programs compare pairs where a bound depends on the batch row or the head,
