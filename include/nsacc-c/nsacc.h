@@ -379,10 +379,10 @@ NSACC_API nsacc_status nsacc_program_tune(const nsacc_program *program,
  * `request` is JSON: `sizes` as nsacc_program_tune has them, and optionally
  * `what`: "everything" (the default), which compiles the program, or "tiles",
  * which doesn't, and `threads` of the CPU's runs (default 0: one for each
- * core). `found` is JSON. `tiles` is a piece of HTML with a picture of each
+ * core). `found` is JSON. `tiles` is a frame of HTML whose script draws each
  * attention's tiles, empty if there are none. "everything" adds `text`, a
- * report, `data`, the same as numbers, and `page`, a page of HTML. The oracle
- * and packages have no schedules to explain. */
+ * report, `data`, the same as numbers, and `page`, a page of HTML whose script
+ * draws them. The oracle and packages have no schedules to explain. */
 NSACC_API nsacc_status nsacc_program_explain(const nsacc_program *program,
                                              const char *request,
                                              nsacc_text **found,

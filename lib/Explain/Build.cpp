@@ -268,7 +268,7 @@ llvm::Expected<Explanation> explain::build(const CompiledProgram &program,
   explanation.signature = spell(*signature);
   explanation.sizes = spell(*signature, sizes);
   explanation.target = program.getTargetName();
-  explanation.file = std::move(options.file);
+  explanation.file = llvm::json::fixUTF8(options.file);
   explanation.source = std::move(options.source);
   if (llvm::Error error =
           findTuned(program, kernel, sizes, options, explanation))

@@ -1,6 +1,7 @@
 //===- JSON.cpp - An explanation as data ----------------------------------===//
 
 #include "Numbers.h"
+#include "Report.h"
 
 using namespace nsacc;
 using namespace nsacc::explain;
@@ -34,7 +35,7 @@ static json::Value toJSON(const Quantity &quantity) {
   return static_cast<double>(quantity);
 }
 
-static json::Value toJSON(const TileMap &map) {
+static json::Value toJSON(const TileMap &map, llvm::StringRef mask) {
   json::Array rows;
   for (int64_t row = 0; row < map.rows; ++row) {
     std::string states;
@@ -42,14 +43,23 @@ static json::Value toJSON(const TileMap &map) {
       states += ".pF"[static_cast<size_t>(map.get(row, column))];
     rows.push_back(states);
   }
-  json::Object found{
-      {"queries", map.queries},        {"keys", map.keys},
-      {"tile_tokens", map.tileTokens}, {"tile_keys", map.tileKeys},
-      {"full", toJSON(map.full)},      {"partial", toJSON(map.partial)},
-      {"empty", toJSON(map.empty)},    {"sampled", map.isSampled},
-      {"row_tiles", map.rowTiles},     {"column_tiles", map.columnTiles},
-      {"cells", std::move(rows)},      {"per_pair", map.isPerPair},
-      {"batch_rows", map.batch},       {"key_heads", map.keyHeads}};
+  json::Object found{{"queries", map.queries},
+                     {"keys", map.keys},
+                     {"tile_tokens", map.tileTokens},
+                     {"tile_keys", map.tileKeys},
+                     {"full", toJSON(map.full)},
+                     {"partial", toJSON(map.partial)},
+                     {"empty", toJSON(map.empty)},
+                     {"sampled", map.isSampled},
+                     {"row_tiles", map.rowTiles},
+                     {"column_tiles", map.columnTiles},
+                     {"cells", std::move(rows)},
+                     {"per_pair", map.isPerPair},
+                     {"batch_rows", map.batch},
+                     {"key_heads", map.keyHeads},
+                     {"text", describeMap(map)},
+                     {"legend", makeLegend(map)},
+                     {"caption", describePicture(map, mask)}};
   found["shown"] = json::Object{{"batch_row", map.batchRow},
                                 {"first_head", map.firstHead},
                                 {"last_head", map.lastHead}};
@@ -65,20 +75,32 @@ static json::Value toJSON(const tuning::Work &work) {
                       {"bytes", toJSON(Quantity::ofReal(work.bytes))}};
 }
 
-static json::Value toJSON(const OpExplanation &op) {
+static json::Array toJSON(const std::vector<Row> &rows) {
+  json::Array list;
+  for (const Row &row : rows)
+    list.push_back(json::Object{{"heading", row.heading}, {"text", row.text}});
+  return list;
+}
+
+json::Value explain::toJSON(const OpExplanation &op, const Explanation &all) {
   json::Object fields;
   for (const FieldChoice &field : op.fields)
     fields[field.name] =
         json::Object{{"value", field.value}, {"reason", field.reason}};
+  json::Array reasons;
+  for (const auto &[fields, reason] : groupFields(op))
+    reasons.push_back(json::Object{{"fields", fields}, {"reason", reason}});
   json::Object found{{"name", op.name},
                      {"kind", op.kind},
-                     {"place", toJSON(op.place)},
+                     {"text", describeOp(op)},
+                     {"place", ::toJSON(op.place)},
                      {"schedule", std::move(fields)},
-                     {"work", toJSON(op.predicted.work)},
+                     {"reasons", std::move(reasons)},
+                     {"work", ::toJSON(op.predicted.work)},
                      {"predicted_ms", op.predicted.seconds * 1e3}};
   if (op.map) {
     found["mask"] = op.mask;
-    found["tiles"] = toJSON(*op.map);
+    found["tiles"] = ::toJSON(*op.map, op.mask);
   }
   if (op.predicted.steps > 0) {
     const tuning::StepCycles &step = op.predicted.step;
@@ -86,6 +108,8 @@ static json::Value toJSON(const OpExplanation &op) {
         json::Object{{"all", step.all},         {"products", step.products},
                      {"scores", step.scores},   {"loads", step.loads},
                      {"rescale", step.rescale}, {"spills", step.spills}};
+    found["timeline"] =
+        makeTimeline(op, all.device.has_value(), all.rates.clock);
     found["steps"] = op.predicted.steps;
     found["tile_cycles"] = op.predicted.tileCycles;
     found["tile_count"] = op.predicted.tiles;
@@ -117,6 +141,8 @@ static json::Value toJSON(const ProgramExplanation &program,
       {"counted_ops", listNames(all, program.counted)},
       {"grid", json::Array{program.grid[0], program.grid[1], program.grid[2]}},
       {"launches", program.launches},
+      {"rows", toJSON(listRows(program, all))},
+      {"bars", listBars(program)},
       {"remarks", toJSON(program.remarks)}};
   if (program.role == ProgramExplanation::Role::Main) {
     found["work"] = toJSON(program.work);
@@ -156,7 +182,7 @@ json::Value explain::toJSON(const Explanation &all) {
   for (const ProgramExplanation &program : all.programs)
     programs.push_back(::toJSON(program, all));
   for (const OpExplanation &op : all.ops)
-    ops.push_back(::toJSON(op));
+    ops.push_back(toJSON(op, all));
   for (const Buffer &buffer : all.buffers)
     buffers.push_back(json::Object{{"name", buffer.name},
                                    {"bytes", buffer.bytes},
@@ -166,13 +192,16 @@ json::Value explain::toJSON(const Explanation &all) {
   json::Object found{{"kernel", all.kernel},
                      {"signature", all.signature},
                      {"target", all.target},
+                     {"target_text", describeTarget(all)},
                      {"device", all.device ? json::Value(all.device->name)
                                            : json::Value(nullptr)},
                      {"sizes", all.sizes},
                      {"queries", all.queries},
                      {"schedule", all.schedule},
+                     {"rows", ::toJSON(listRows(all))},
                      {"programs", std::move(programs)},
                      {"ops", std::move(ops)},
+                     {"roofline", makeRoofline(all)},
                      {"buffers", std::move(buffers)},
                      {"workspace_bytes", all.workspaceBytes},
                      {"work", ::toJSON(all.work)},

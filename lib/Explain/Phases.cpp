@@ -21,7 +21,7 @@ Place explain::findPlace(mlir::Location loc) {
   auto place = loc->findInstanceOf<mlir::FileLineColLoc>();
   if (!place)
     return {};
-  return {place.getFilename().getValue().str(), place.getLine(),
+  return {llvm::json::fixUTF8(place.getFilename()), place.getLine(),
           place.getColumn()};
 }
 

@@ -1,8 +1,7 @@
 //===- Remarks.cpp - Remarks of passes ------------------------------------===//
 
 #include "nsacc/Explain/Remarks.h"
-#include "mlir/IR/BuiltinAttributes.h"
-#include "mlir/IR/Location.h"
+#include "Parts.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/StringExtras.h"
 #include <functional>
@@ -18,9 +17,7 @@ public:
   void
   streamOptimizationRemark(const mlir::remark::detail::Remark &from) override {
     Remark remark;
-    if (auto place = from.getLocation()->findInstanceOf<mlir::FileLineColLoc>())
-      remark.place = {place.getFilename().getValue().str(), place.getLine(),
-                      place.getColumn()};
+    remark.place = findPlace(from.getLocation());
     remark.program = from.getFunction().str();
     remark.name = from.getRemarkName().str();
     remark.kind = from.getRemarkTypeString().lower();

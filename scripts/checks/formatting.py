@@ -14,7 +14,8 @@ from checks.tree import Problem, files, line_of, name, read
 _CONFIGURATION = Path(__file__).resolve().parents[2] / "pyproject.toml"
 _CLANG_FORMAT = ("clang-format-22", "clang-format")
 _SOURCES = (".c", ".cpp", ".h")
-_TEXTS = _SOURCES + (".td", ".py", ".pyi", ".sh", ".cmake", ".txt", ".md", ".toml", ".json")
+_TEXTS = _SOURCES + (".td", ".py", ".pyi", ".sh", ".cmake", ".txt", ".md", ".toml", ".json",
+                     ".html")
 _DIAGNOSTIC = re.compile(r"^(.*?):(\d+):\d+: error: (.*?)(?: \[.*\])?$", re.MULTILINE)
 _RUFF = re.compile(r"^(.*?):(\d+):\d+: (.*)$", re.MULTILINE)
 _TRAILING = re.compile(r"[ \t]+$", re.MULTILINE)

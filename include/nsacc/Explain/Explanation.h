@@ -150,10 +150,11 @@ PhaseText printPhase(mlir::ModuleOp module, llvm::StringRef name);
 /// Prints the report.
 void printText(const Explanation &explanation, llvm::raw_ostream &os);
 llvm::json::Value toJSON(const Explanation &explanation);
-/// Prints one page of HTML, which needs no other file.
+/// Prints one page of HTML, which needs no other file. Its script draws the
+/// JSON in it.
 void printPage(const Explanation &explanation, llvm::raw_ostream &os);
-/// The tile map of each attention as a piece of HTML, for embedding in other
-/// pages.
+/// The tile map of each attention in a frame, for embedding in other pages;
+/// empty if there is none.
 std::string drawTileMaps(const Explanation &explanation);
 
 } // namespace nsacc::explain

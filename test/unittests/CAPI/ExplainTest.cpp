@@ -42,12 +42,12 @@ TEST(Explain, TellsEverythingOrTilesAlone) {
   Explained all = explain(compiled.program.get(), ask());
   EXPECT_EQ(all.status, NSACC_OK) << all.message();
   for (const char *part : {"\"text\":\"kernel f(", "\"data\":{", "\"page\":",
-                           "\"tiles\":\"<div", "data-phase=\\\"ptx\\\""})
+                           "\"tiles\":\"<iframe", R"(\"name\":\"ptx\")"})
     EXPECT_THAT(all.text, HasSubstr(part));
   Explained tiles =
       explain(compiled.program.get(), ask(R"(, "what": "tiles")"));
   EXPECT_EQ(tiles.status, NSACC_OK) << tiles.message();
-  EXPECT_THAT(tiles.text, HasSubstr("<svg"));
+  EXPECT_THAT(tiles.text, HasSubstr("<iframe"));
   EXPECT_THAT(tiles.text, Not(HasSubstr("\"page\"")));
 }
 
