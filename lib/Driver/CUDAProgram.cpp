@@ -556,6 +556,7 @@ CUDAProgram::listVariants(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const {
       return std::move(error);
     llvm::append_range(variants, *found);
   }
+  TileCompiler::relate(variants);
   return variants;
 }
 
@@ -628,7 +629,10 @@ CUDAProgram::packageByRuleChecked(size_t kernel, const DimSizes &sizes,
                                   const TunedRule &rule) const {
   auto wanted = compiler.getVariants(kernel, signatures[kernel], sizes,
                                      options.device, &rule);
-  return wanted ? combine(kernel, *wanted) : wanted.takeError();
+  if (!wanted)
+    return wanted.takeError();
+  TileCompiler::relate(*wanted);
+  return combine(kernel, *wanted);
 }
 
 //===-- Loading -----------------------------------------------------------===//

@@ -15,26 +15,30 @@ static constexpr std::pair<schedule::Field, int64_t> kBuffers[] = {
     {schedule::Field::Stages, 2}, {schedule::Field::QueryStages, 1}};
 
 int64_t TileCompiler::findBuffers(schedule::Field field, int64_t given,
-                                  llvm::ArrayRef<std::string> ops,
                                   schedule::Settings &tiles,
                                   const Signature &signature,
                                   const Specialization &code) const {
-  int64_t fits = 0;
-  auto set = [&](schedule::Settings &settings, int64_t count) {
-    for (const std::string &op : ops)
-      settings.set(op, field, count);
+  auto hasRoom = [&](const schedule::Settings &fewer,
+                     const Specialization &each) {
+    NoRoom noRoom;
+    llvm::Error error = findRoom(fewer, signature, each, noRoom);
+    bool fits = !error;
+    llvm::consumeError(std::move(error));
+    return fits;
   };
+  int64_t fits = 0;
   for (int64_t beyond = given; beyond - fits > 1;) {
     int64_t middle = (fits + beyond) / 2;
     schedule::Settings fewer = tiles;
-    set(fewer, middle);
-    NoRoom noRoom;
-    llvm::Error again = findRoom(fewer, signature, code, noRoom);
-    (again ? beyond : fits) = middle;
-    llvm::consumeError(std::move(again));
+    fewer.limit(field, middle);
+    bool isEnough = hasRoom(fewer, code) &&
+                    llvm::all_of(code.others, [&](const Specialization &each) {
+                      return hasRoom(fewer, each);
+                    });
+    (isEnough ? fits : beyond) = middle;
   }
   if (fits > 0)
-    set(tiles, fits);
+    tiles.limit(field, fits);
   return fits;
 }
 
@@ -51,7 +55,7 @@ std::string TileCompiler::adviseBuffers(llvm::ArrayRef<std::string> ops,
     if (given <= usual)
       continue;
     schedule::Settings fitting = tiles;
-    int64_t fits = findBuffers(field, given, ops, fitting, signature, code);
+    int64_t fits = findBuffers(field, given, fitting, signature, code);
     // Smaller tiles have room for the usual buffers at least.
     if (fits < (which == Tiles::Chosen ? usual : 1))
       continue;

@@ -144,6 +144,14 @@ void TileCompiler::addVariants(std::vector<Variant> &variants,
   }
 }
 
+void TileCompiler::relate(llvm::MutableArrayRef<Variant> variants) {
+  std::vector<Specialization> all;
+  for (const Variant &variant : variants)
+    all.push_back(variant.code);
+  for (Variant &variant : variants)
+    variant.code.others = all;
+}
+
 llvm::Expected<std::vector<TileCompiler::Variant>> TileCompiler::getVariants(
     size_t kernel, const Signature &signature, const DimSizes &sizes,
     const std::optional<gpu::Device> &device, const TunedRule *given) const {

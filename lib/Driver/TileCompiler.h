@@ -37,6 +37,8 @@ struct Specialization {
   std::string tuned;
   /// Whether the device's model chose `tuned` instead.
   bool isModelled = false;
+  /// Other code of the same package: a schedule that is advised fits it, too.
+  std::vector<Specialization> others;
 
   /// Text for keys.
   std::string spell() const;
@@ -116,6 +118,9 @@ public:
   getVariants(size_t kernel, const Signature &signature, const DimSizes &sizes,
               const std::optional<gpu::Device> &device,
               const TunedRule *given = nullptr) const;
+
+  /// Tells the code of each variant of a package about the others.
+  static void relate(llvm::MutableArrayRef<Variant> variants);
 
   /// Sets the device that runs code specialized for any device.
   static void setDevice(Specialization &code, gpu::Device device) {
@@ -263,10 +268,9 @@ private:
   /// Tiles beside which given buffers are told to have no room: the chosen
   /// ones, the smallest ones, or ones that are smaller than given.
   enum class Tiles { Chosen, Smallest, GivenSmaller };
-  /// The most buffers below `given` that have room beside the tiles, which it
-  /// adds to their settings; 0 if none have.
+  /// The most buffers below `given` that have room beside the tiles in all code
+  /// of a package, which it sets; 0 if none have.
   int64_t findBuffers(schedule::Field field, int64_t given,
-                      llvm::ArrayRef<std::string> ops,
                       schedule::Settings &tiles, const Signature &signature,
                       const Specialization &code) const;
   /// Says how many buffers have room beside the tiles if more than usual are

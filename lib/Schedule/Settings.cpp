@@ -49,6 +49,13 @@ void Settings::set(StringRef op, Field field, int64_t value, StringRef spills) {
   setting.spills = spills.str();
 }
 
+void Settings::limit(Field field, int64_t most) {
+  isChanged = true;
+  for (Setting &setting : list)
+    if (setting.field == field)
+      setting.value = std::min(setting.value, most);
+}
+
 void Settings::addOf(StringRef kernel, const Settings &fitting) {
   for (const Setting &setting : fitting.list) {
     if (!setting.isDerived)

@@ -52,6 +52,8 @@ public:
   void set(llvm::StringRef op, Field field, int64_t value,
            llvm::StringRef spills = "");
 
+  /// Lowers all values of a field above `most` to it.
+  void limit(Field field, int64_t most);
   /// Adds the derived settings of `fitting`, for ops of this kernel alone.
   void addOf(llvm::StringRef kernel, const Settings &fitting);
   /// Adds settings that measuring or the model found, in the syntax of `parse`,
