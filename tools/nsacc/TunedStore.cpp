@@ -69,9 +69,12 @@ static std::string describeTuned(const TunedSchedule &tuned) {
 static void printLines(const CacheEntry &entry, llvm::StringRef date,
                        llvm::StringRef sizes, llvm::StringRef policy,
                        llvm::StringRef found) {
+  llvm::StringRef given = getLine(entry.key, "schedule");
   llvm::outs() << date << "  " << getLine(entry.key, "target") << ", " << sizes
-               << ", " << policy << ": " << getLine(entry.key, "kernel")
-               << "\n  " << found << '\n';
+               << ", " << policy
+               << (given.empty() ? "" : (", with '" + given + "' given").str())
+               << ": " << getLine(entry.key, "kernel") << "\n  " << found
+               << '\n';
 }
 
 /// Prints an entry, or why it can't be read.
