@@ -1,5 +1,6 @@
 
 #include "NSA/IR/NSAOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -57,9 +58,11 @@ static LogicalResult dropDefaultClauses(ScoringOpInterface op,
 LogicalResult AttendOp::canonicalize(AttendOp op, PatternRewriter &rewriter) {
   bool changed = succeeded(dropDefaultClauses(
       cast<ScoringOpInterface>(op.getOperation()), rewriter));
-  // x / 1 = x
+  // x / 1 = x. Exponentials keep it as the sign that no softmax is meant.
   if (yieldsReal(op.getNormalize(),
-                 [](const APFloat &x) { return x.isExactlyValue(1.0); })) {
+                 [](const APFloat &x) { return x.isExactlyValue(1.0); }) &&
+      !isa_and_present<math::ExpOp, math::Exp2Op>(
+          getYielded(op.getWeight()).getDefiningOp())) {
     clear(rewriter, op, op.getNormalize());
     changed = true;
   }

@@ -3,6 +3,7 @@
 #include "NSA/IR/NSAOps.h"
 #include "NSA/Transforms/Passes.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringSet.h"
@@ -129,6 +130,20 @@ SmallVector<StringRef> nsacc::nsa::getSpecializedDims(KernelOp kernel) {
   return names.takeVector();
 }
 
+/// Drops divisors of 1, which the canonical form of exponentials keeps and code
+/// doesn't need.
+static void dropDivisors(KernelOp kernel) {
+  kernel.walk([](AttendOp op) {
+    Region &normalize = op.getNormalize();
+    FloatAttr divisor;
+    if (!normalize.empty() &&
+        matchPattern(normalize.front().getTerminator()->getOperand(0),
+                     m_Constant(&divisor)) &&
+        divisor.getValue().isExactlyValue(1.0))
+      normalize.front().erase();
+  });
+}
+
 namespace {
 
 struct Specialize : nsacc::nsa::impl::NSASpecializeBase<Specialize> {
@@ -187,6 +202,7 @@ struct Specialize : nsacc::nsa::impl::NSASpecializeBase<Specialize> {
     }
     kernel->setAttr(kSizesAttrName,
                     attributes.getDictionary(kernel.getContext()));
+    dropDivisors(kernel);
     return success();
   }
 };

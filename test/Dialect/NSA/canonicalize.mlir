@@ -1,5 +1,6 @@
 // What canonicalization simplifies, without changing a bit of any result.
 // RUN: nsacc-opt %s --canonicalize --split-input-file | FileCheck %s
+// RUN: nsacc-opt %s --canonicalize --nsa-specialize --split-input-file | FileCheck %s --check-prefix=SIZED
 
 !q = !nsa.tensor<[B, T, HQ, D], bf16>
 !k = !nsa.tensor<[B, S, H, D], bf16>
@@ -72,6 +73,32 @@ nsa.kernel @telling_clauses(%q: !q, %k: !k) -> (!o, !o) {
         nsa.yield %one : f32
       } : (!q, !k, !k) -> !o
   nsa.return %o, %p : !o, !o
+}
+
+// -----
+
+!q = !nsa.tensor<[B, T, HQ, D], bf16>
+!k = !nsa.tensor<[B, S, H, D], bf16>
+!o = !nsa.tensor<[B, T, HQ, D], f32>
+
+// Exponentials that aren't divided on purpose stay told from a forgotten divisor, until sizes are set.
+// CHECK-LABEL: nsa.kernel @sum_of_exponentials
+// SIZED-LABEL: nsa.kernel @sum_of_exponentials
+nsa.kernel @sum_of_exponentials(%q: !q, %k: !k) -> !o {
+  // CHECK: math.exp
+  // CHECK: normalize
+  // SIZED: math.exp
+  // SIZED-NOT: normalize
+  %o = nsa.attend(%q, %k, %k)
+      weight (%s, %b, %h, %t, %i, %j) {
+        %e = math.exp %s : f32
+        nsa.yield %e : f32
+      }
+      normalize (%sum, %visible, %b, %h, %t, %i) {
+        %one = arith.constant 1.0 : f32
+        nsa.yield %one : f32
+      } : (!q, !k, !k) -> !o
+  nsa.return %o : !o
 }
 
 // -----
