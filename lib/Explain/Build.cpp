@@ -97,7 +97,7 @@ OpExplanation Builder::explainOp(const schedule::OpChoice &op) const {
   found.place = findPlace(op.op->getLoc());
   for (const schedule::FieldInfo &info : schedule::getFields())
     if (const auto &field = op.fields[static_cast<size_t>(info.field)])
-      found.fields.push_back({schedule::getFullName(info.field),
+      found.fields.push_back({info.field, schedule::getFullName(info.field),
                               schedule::toString(info.field, field->value),
                               field->reason});
   addMap(found, op);

@@ -54,21 +54,20 @@ std::string explain::describeOp(const OpExplanation &op) {
 std::vector<std::pair<std::string, std::string>>
 explain::groupFields(const OpExplanation &op) {
   std::vector<std::pair<std::string, std::string>> groups;
+  std::vector<schedule::ProgramRole> programs;
   for (const FieldChoice &field : op.fields) {
-    auto [program, name] = llvm::StringRef(field.name).rsplit('.');
-    bool isOfMain = name.empty();
-    std::string text = (isOfMain ? program : name).str() + "=" + field.value;
-    // Spelled as a schedule gives it.
-    std::string prefix = isOfMain ? "" : op.name + "." + program.str() + ": ";
-    auto known = llvm::find_if(groups, [&](const auto &group) {
-      return group.second == field.reason &&
-             (isOfMain ? !llvm::StringRef(group.first).contains(':')
-                       : llvm::StringRef(group.first).starts_with(prefix));
-    });
-    if (known == groups.end())
-      groups.emplace_back(prefix + text, field.reason);
-    else
-      known->first += ", " + text;
+    const schedule::FieldInfo &info = schedule::getInfo(field.field);
+    size_t known = 0;
+    while (known < groups.size() && (programs[known] != info.program ||
+                                     groups[known].second != field.reason))
+      ++known;
+    if (known < groups.size()) {
+      groups[known].first += (", " + info.name + "=" + field.value).str();
+      continue;
+    }
+    groups.emplace_back(schedule::spellField(op.name, field.field, field.value),
+                        field.reason);
+    programs.push_back(info.program);
   }
   return groups;
 }

@@ -168,15 +168,15 @@ void AttendChooser::chooseChannels() {
                 : "a thread's registers hold the sums of no more");
 }
 
-/// Lists of a selection, and states of key_major, are of whole key heads.
 int64_t AttendChooser::chooseHeads() {
   auto isWhole = [&](Operation *each) {
     auto scoring = cast<ScoringOpInterface>(each);
     return scoring.getSelection() ||
            chooser.getOrder(scoring) == LoopOrder::KeyMajor;
   };
-  if (!find(Field::Heads) || isWhole(op) ||
-      llvm::any_of(chooser.getCut().getSharing(op), isWhole))
+  choice.takesAllHeads =
+      isWhole(op) || llvm::any_of(chooser.getCut().getSharing(op), isWhole);
+  if (!find(Field::Heads) || choice.takesAllHeads)
     return group;
   put(Field::Heads, 0, "a tile has all that share a key head");
   if (choice.get(Field::Heads) == 0)

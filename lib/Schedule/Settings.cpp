@@ -16,6 +16,19 @@ std::string schedule::explainSettings() {
          "'--emit schedule' shows the fields of each op";
 }
 
+/// "a.merge", "*.merge"
+static std::string spellProgram(StringRef op, ProgramRole program) {
+  return ((op.empty() ? "*" : op) + "." + getName(program)).str();
+}
+
+std::string schedule::spellField(StringRef op, Field field, StringRef value) {
+  const FieldInfo &info = getInfo(field);
+  std::string text = (info.name + "=" + value).str();
+  return info.program == ProgramRole::Main
+             ? text
+             : spellProgram(op, info.program) + ": " + text;
+}
+
 Error Settings::explain(size_t column, const Twine &problem) const {
   return createStringError("can't use the schedule '" + toString() +
                            "': " + "column " + Twine(column) + ": " + problem);
@@ -186,18 +199,16 @@ static std::string suggestField(StringRef op, ProgramRole program,
                                 StringRef name, StringRef value,
                                 bool listsAll) {
   // A table of fields calls them "merge.heads", and JSON nests them.
-  std::string owner = op.empty() ? "*" : op.str();
   auto [role, inner] = name.split('.');
   if (std::optional<ProgramRole> meant = findProgram(role);
       meant && program == ProgramRole::Main) {
-    const FieldInfo *field = findField(*meant, inner.trim());
-    std::string group = owner + "." + role.trim().str();
-    if (field)
-      return ": expected '" + group + ": " + field->name.str() + "=" +
-             (value.empty() ? "…" : value.str()) + "'";
-    return ": '" + group + "' is a program with the fields " +
-           join(getNames(*meant), ", ") + ", as in '" + group + ": " +
-           getNames(*meant).front().str() + "=…'";
+    if (const FieldInfo *field = findField(*meant, inner.trim()))
+      return ": expected '" +
+             spellField(op, field->field, value.empty() ? "…" : value) + "'";
+    SmallVector<StringRef> names = getNames(*meant);
+    return ": '" + spellProgram(op, *meant) +
+           "' is a program with the fields " + join(names, ", ") + ", as in '" +
+           spellField(op, findField(*meant, names.front())->field, "…") + "'";
   }
   SmallVector<StringRef> known = getNames(program);
   StringRef nearest = findNearest(name, known);

@@ -54,25 +54,11 @@ static bool lower(const OpChoice &op, Settings &settings, Field field,
   return true;
 }
 
-/// Whether tiles of the op's program may have some of the heads that share a
-/// key head: lists of a selection and states of key_major are of all.
-static bool maySplitHeads(const KernelChoice &choice, const OpChoice &op) {
-  ArrayRef<Operation *> sharing = choice.cut.getSharing(op.op);
-  return llvm::all_of(choice.ops, [&](const OpChoice &each) {
-    return !llvm::is_contained(sharing, each.op) ||
-           (!cast<ScoringOpInterface>(each.op).getSelection() &&
-            static_cast<nsatile::LoopOrder>(each.get(Field::Order)) !=
-                nsatile::LoopOrder::KeyMajor);
-  });
-}
-
 /// Leaves half of the heads of a tile of one token to another tile. Returns
 /// false where a tile has one head, or all heads in any case.
-static bool takeFewerHeads(KernelOp kernel, const KernelChoice &choice,
-                           Settings &settings, const OpChoice &op,
-                           bool keepsGiven) {
-  if (!op.has(Field::Order) || op.get(Field::Tokens) > 1 ||
-      !maySplitHeads(choice, op) ||
+static bool takeFewerHeads(KernelOp kernel, Settings &settings,
+                           const OpChoice &op, bool keepsGiven) {
+  if (!op.has(Field::Order) || op.get(Field::Tokens) > 1 || op.takesAllHeads ||
       (keepsGiven && isGiven(op, settings, Field::Heads)))
     return false;
   int64_t chosen = op.has(Field::Heads) ? op.get(Field::Heads) : 0;
@@ -86,8 +72,8 @@ static bool takeFewerHeads(KernelOp kernel, const KernelChoice &choice,
 }
 
 /// Takes an op's next smaller tile. Returns false where there is none.
-static bool takeNext(KernelOp kernel, const KernelChoice &choice,
-                     Settings &settings, const OpChoice &op, bool keepsGiven) {
+static bool takeNext(KernelOp kernel, Settings &settings, const OpChoice &op,
+                     bool keepsGiven) {
   auto lowerTo = [&](Field field, int64_t value) {
     return lower(op, settings, field, value, keepsGiven);
   };
@@ -108,7 +94,7 @@ static bool takeNext(KernelOp kernel, const KernelChoice &choice,
         return isLess;
       }))
     return true;
-  return takeFewerHeads(kernel, choice, settings, op, keepsGiven);
+  return takeFewerHeads(kernel, settings, op, keepsGiven);
 }
 
 std::optional<Settings> schedule::makeSmaller(KernelOp kernel, const Goal &goal,
@@ -124,7 +110,7 @@ std::optional<Settings> schedule::makeSmaller(KernelOp kernel, const Goal &goal,
   for (bool keepsGiven : {true, false}) {
     for (const OpChoice &op : choice->ops)
       if (llvm::is_contained(names, op.name))
-        isSmaller |= takeNext(kernel, *choice, settings, op, keepsGiven);
+        isSmaller |= takeNext(kernel, settings, op, keepsGiven);
     if (isSmaller)
       return settings;
   }

@@ -160,18 +160,6 @@ static std::string explainUnread(const OpChoice &op, const KernelChoice &choice,
   return "";
 }
 
-/// "rows=4", "*.merge: heads=3" or "a.merge: heads=3", as it is given.
-static std::string spell(const Setting &setting) {
-  const FieldInfo &info = getInfo(setting.field);
-  std::string value =
-      (info.name + "=" + schedule::toString(setting.field, setting.value))
-          .str();
-  if (info.program == ProgramRole::Main)
-    return value;
-  return (setting.op.empty() ? "*" : setting.op) + "." +
-         getName(info.program).str() + ": " + value;
-}
-
 static void warnIfUnread(const Setting &setting, const Goal &goal,
                          ArrayRef<KernelChoice> choices) {
   const OpChoice *first = nullptr;
@@ -190,8 +178,10 @@ static void warnIfUnread(const Setting &setting, const Goal &goal,
     }
   if (first)
     emitWarning(first->op->getLoc())
-        << "the schedule's '" << spell(setting) << "', column "
-        << setting.column << ", changes nothing: " << reason;
+        << "the schedule's '"
+        << spellField(setting.op, setting.field,
+                      schedule::toString(setting.field, setting.value))
+        << "', column " << setting.column << ", changes nothing: " << reason;
 }
 
 void schedule::warnOfUnread(ModuleOp module, const Goal &goal,

@@ -14,6 +14,7 @@ namespace nsacc::explain {
 
 /// A field of a schedule.
 struct FieldChoice {
+  schedule::Field field;
   std::string name, value, reason;
 };
 

@@ -48,6 +48,9 @@ struct OpChoice : ScheduledOp {
   /// Whether tiles of this kind were measured to be the fastest. Register
   /// spills then don't make them smaller.
   bool isMeasured = false;
+  /// Whether tiles have all heads that share a key head: lists of a selection
+  /// and states of key_major, of this or another op of the program, are of all.
+  bool takesAllHeads = false;
 
   /// Whether the field has a value.
   bool has(Field field) const {

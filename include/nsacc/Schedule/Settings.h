@@ -79,6 +79,10 @@ private:
   bool isChanged = false;
 };
 
+/// A field as a schedule gives it: "tokens=4", "a.merge: heads=3", or
+/// "*.merge: heads=3" without an op's name. Fields of an op's main program have
+/// no name in front.
+std::string spellField(llvm::StringRef op, Field field, llvm::StringRef value);
 /// Explains the syntax of settings, for notes.
 std::string explainSettings();
 

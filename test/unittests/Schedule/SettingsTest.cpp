@@ -52,6 +52,24 @@ TEST(Settings, ProgramsHaveFieldsOfTheirOwn) {
             "tokens=8, keys=32; *.merge: tokens=1; attend.1.exact: keys=16");
 }
 
+TEST(Settings, FieldsAreSpelledAsTheyAreRead) {
+  for (const FieldInfo &info : getFields())
+    for (const char *op : {"", "slc"}) {
+      std::string text =
+          spellField(op, info.field, toString(info.field, info.least));
+      EXPECT_EQ(parse(text).getList().front().field, info.field) << text;
+    }
+  EXPECT_EQ(spellField("slc", Field::MergeHeads, "3"), "slc.merge: heads=3");
+  EXPECT_EQ(spellField("", Field::ExactKeys, "16"), "*.exact: keys=16");
+  EXPECT_EQ(spellField("slc", Field::Keys, "16"), "keys=16");
+}
+
+TEST(Settings, LimitsLowerAllValuesOfAField) {
+  Settings settings = parse("stages=7; slc: stages=2, keys=32");
+  settings.limit(Field::Stages, 4);
+  EXPECT_EQ(settings.toString(), "stages=4; slc: keys=32, stages=2");
+}
+
 TEST(Settings, ErrorsHaveTheirColumns) {
   EXPECT_EQ(explain("tokens=4, tokns=8"),
             "can't use the schedule 'tokens=4, tokns=8': column 11: there is "
