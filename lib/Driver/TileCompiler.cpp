@@ -8,6 +8,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
+#include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
 #include "nsacc/Driver/CompileError.h"
 #include "nsacc/Schedule/Choose.h"
 #include "nsacc/Support/CompilerErrors.h"
@@ -205,6 +206,20 @@ llvm::Error TileCompiler::lowerToTiles(mlir::ModuleOp module,
   return llvm::Error::success();
 }
 
+/// Names of the ops whose tiles are too large for a block, before they are
+/// programs: "a" and, of a program of the op, "a.exact".
+static std::vector<std::string> findWithoutRoom(mlir::ModuleOp module) {
+  std::vector<std::string> names;
+  for (auto kernel : module.getOps<nsa::KernelOp>())
+    for (const schedule::ScheduledOp &op : schedule::getScheduledOps(kernel))
+      if (auto program =
+              op.op->getAttrOfType<mlir::StringAttr>(kTooLargeAttrName))
+        names.push_back(program.empty()
+                            ? op.name
+                            : op.name + "." + program.getValue().str());
+  return names;
+}
+
 /// For each program, the names of the ops that it computes.
 static llvm::StringMap<std::vector<std::string>>
 getOpNames(mlir::ModuleOp module) {
@@ -236,9 +251,11 @@ llvm::Error TileCompiler::compileWith(const schedule::Settings &settings,
   });
   llvm::Error error = lowerToTiles(*module, code, settings, timing);
   auto names = getOpNames(*module);
+  noRoom.reset();
+  if (auto tooLarge = findWithoutRoom(*module); !tooLarge.empty())
+    noRoom = std::move(tooLarge);
   if (!error)
     error = catchFatalErrors([&] { return finish(*module, timing); });
-  noRoom.reset();
   error = llvm::handleErrors(
       std::move(error), [&](std::unique_ptr<NoRoomError> found) -> llvm::Error {
         noRoom.emplace();

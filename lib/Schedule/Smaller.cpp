@@ -97,6 +97,21 @@ static bool takeNext(KernelOp kernel, Settings &settings, const OpChoice &op,
   return takeFewerHeads(kernel, settings, op, keepsGiven);
 }
 
+/// Takes the next smaller tile of an op's exact program. Only given ones are
+/// too large.
+static bool takeNextExact(Settings &settings, const OpChoice &op) {
+  auto lowerTo = [&](Field field, int64_t value) {
+    return lower(op, settings, field, value, /*keepsGiven=*/false);
+  };
+  return op.has(Field::ExactKeys) &&
+         llvm::any_of(kTiles, [&](const Tile &tile) {
+           bool isLess = lowerTo(Field::ExactKeys, tile.columns);
+           if (tile.tokens)
+             isLess |= lowerTo(Field::ExactTokens, *tile.tokens);
+           return isLess;
+         });
+}
+
 std::optional<Settings> schedule::makeSmaller(KernelOp kernel, const Goal &goal,
                                               Settings settings,
                                               ArrayRef<std::string> names) {
@@ -108,9 +123,13 @@ std::optional<Settings> schedule::makeSmaller(KernelOp kernel, const Goal &goal,
   // Given fields are lowered last.
   bool isSmaller = false;
   for (bool keepsGiven : {true, false}) {
-    for (const OpChoice &op : choice->ops)
+    for (const OpChoice &op : choice->ops) {
       if (llvm::is_contained(names, op.name))
         isSmaller |= takeNext(kernel, settings, op, keepsGiven);
+      std::string exact = op.name + "." + getName(ProgramRole::Exact).str();
+      if (!keepsGiven && llvm::is_contained(names, exact))
+        isSmaller |= takeNextExact(settings, op);
+    }
     if (isSmaller)
       return settings;
   }

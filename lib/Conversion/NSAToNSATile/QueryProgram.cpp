@@ -5,10 +5,12 @@
 #include "NSATile/IR/NSATileHints.h"
 #include "NSATile/IR/NSATileUses.h"
 #include "ScaledF16.h"
+#include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
 
 using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
+using schedule::ProgramRole;
 
 bool nsacc::multipliesIn16Bits(ScoringOpInterface op) {
   auto has16Bits = [](Value tensor) {
@@ -54,21 +56,34 @@ static LogicalResult checkSelection(ScoringOpInterface op) {
 }
 
 /// Checks that a tile's scores fit the registers, before all of them are
-/// written out.
-static LogicalResult checkTile(ScoringOpInterface op, int64_t group,
+/// written out. Marks the op if they don't.
+static LogicalResult checkTile(ScoringOpInterface op, ProgramRole program,
+                               int64_t tokens, int64_t group, int64_t keys,
                                int64_t mostScores) {
-  nsatile::ScheduleAttr schedule = getSchedule(op);
-  int64_t tokens = schedule.getTokens(), keys = schedule.getKeys();
   if (group == 0 || keys == 0 || tokens <= mostScores / group / keys)
     return success();
-  InFlightDiagnostic error =
-      op.emitError("a tile of ")
-      << tokens << " tokens, " << group << " query heads and " << keys
-      << " keys has " << tokens * group * keys
-      << " scores, and a block of the target has room for " << mostScores;
+  bool isMain = program == ProgramRole::Main;
+  StringRef name = isMain ? "" : schedule::getName(program);
+  op->setAttr(kTooLargeAttrName, StringAttr::get(op->getContext(), name));
+  InFlightDiagnostic error = op.emitError("a tile of ");
+  if (!isMain)
+    error << "the " << name << " program, of ";
+  error << tokens << " tokens, " << group << " query heads and " << keys
+        << " keys has " << tokens * group * keys
+        << " scores, and a block of the target has room for " << mostScores;
   error.attachNote() << "set fewer tokens or keys; where neither is set, both "
                         "are chosen to fit";
   return failure();
+}
+
+static LogicalResult checkTiles(ScoringOpInterface op, int64_t group,
+                                int64_t mostScores) {
+  nsatile::ScheduleAttr schedule = getSchedule(op);
+  return success(
+      succeeded(checkTile(op, ProgramRole::Main, schedule.getTokens(), group,
+                          schedule.getKeys(), mostScores)) &&
+      succeeded(checkTile(op, ProgramRole::Exact, schedule.getExactTokens(),
+                          group, schedule.getExactKeys(), mostScores)));
 }
 
 static LogicalResult checkShape(PlanBuilder &plan, ScoringOpInterface op,
@@ -108,7 +123,7 @@ static LogicalResult checkShape(PlanBuilder &plan, ScoringOpInterface op,
   int64_t group = *keyHeads == 0 ? 0 : *queryHeads / *keyHeads;
   if (int64_t heads = getSchedule(op).getHeads())
     group = std::min(group, heads);
-  return checkTile(op, group, limits.scores);
+  return checkTiles(op, group, limits.scores);
 }
 
 LogicalResult nsacc::checkQueryShapes(PlanBuilder &plan,

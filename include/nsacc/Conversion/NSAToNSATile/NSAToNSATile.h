@@ -26,6 +26,11 @@ inline auto getQueriesValues() {
   }(std::make_index_sequence<std::size(kQueries)>());
 }
 
+/// Attribute of ops that weren't converted because a block has no room for
+/// their tiles: smaller tiles may fit. Its text is the name of the program, and
+/// empty for the main one.
+inline constexpr llvm::StringLiteral kTooLargeAttrName = "nsacc.too_large";
+
 #define GEN_PASS_DECL
 #include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h.inc"
 
