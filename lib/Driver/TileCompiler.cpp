@@ -46,6 +46,10 @@ TileCompiler::TileCompiler(mlir::ModuleOp module, ModuleImage image,
                                                     : std::nullopt);
     Tunable &own = tunable[kernel.getSymName()];
     own.hash = hashOps(kernel);
+    // The reason may depend on sizes, the setting in front of it doesn't.
+    for (const schedule::Unread &each :
+         schedule::findUnread(kernel, {options.device}, settings))
+      warned.insert(each.setting);
     kernel.walk([&](mlir::Operation *op) {
       own.selects |=
           llvm::any_of(op->getResultTypes(), llvm::IsaPred<nsa::SelectionType>);
@@ -481,26 +485,25 @@ TileCompiler::compile(const Signature &signature, const Specialization &code,
 
 void TileCompiler::warnOfUnread(const Signature &signature,
                                 const Specialization &code) const {
-  if (!options.warn || !code.device || settings.isEmpty())
+  if ((!options.warn && !options.warnOfUnread) || settings.isEmpty())
     return;
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   frontend::DiagnosticCollector collector(context);
-  auto find = [&](mlir::ModuleOp module, const schedule::Goal &goal) {
-    schedule::warnOfUnread(module, goal, settings);
-    return collector.take();
-  };
-  // The reason may depend on sizes, the setting in front of it doesn't.
-  auto getSetting = [](const DiagnosticData &warning) {
-    return llvm::StringRef(warning.message).split(", changes nothing").first;
-  };
+  auto module = readSized(context, signature, code);
+  if (!module)
+    return;
   std::lock_guard lock(warnedMutex);
-  if (auto module = image.read(context, signature.kernel))
-    for (const DiagnosticData &each : find(*module, {options.device}))
-      warned.insert(getSetting(each));
-  if (auto module = readSized(context, signature, code))
-    for (const DiagnosticData &each : find(*module, getGoal(code)))
-      if (warned.insert(getSetting(each)).second)
-        options.warn(each.message);
+  for (const schedule::Unread &each : schedule::findUnread(
+           *module->getOps<nsa::KernelOp>().begin(), getGoal(code), settings))
+    if (warned.insert(each.setting).second)
+      mlir::emitWarning(each.place) << each.getMessage();
+  for (const DiagnosticData &each : collector.take()) {
+    if (options.warnOfUnread)
+      options.warnOfUnread(each);
+    else
+      options.warn(each.file + ":" + std::to_string(each.line) + ":" +
+                   std::to_string(each.column) + ": " + each.message);
+  }
 }
 
 llvm::Expected<schedule::Settings>

@@ -219,6 +219,8 @@ private:
         checkRoom(std::move(checkRoom)), dims(other.dims),
         queries(other.queries) {
     options.tuning = {};
+    options.warn = nullptr;
+    options.warnOfUnread = nullptr;
   }
   /// Fails if a size is missing that `phase` depends on.
   llvm::Expected<Specialization>

@@ -160,39 +160,56 @@ static std::string explainUnread(const OpChoice &op, const KernelChoice &choice,
   return "";
 }
 
-static void warnIfUnread(const Setting &setting, const Goal &goal,
-                         ArrayRef<KernelChoice> choices) {
-  const OpChoice *first = nullptr;
-  std::string reason;
+/// The setting's place, if it changes nothing in any kernel.
+static std::optional<Unread> findUnread(const Setting &setting,
+                                        const Goal &goal,
+                                        ArrayRef<KernelChoice> choices) {
+  std::optional<Unread> unread;
   for (const KernelChoice &choice : choices)
     for (const OpChoice &op : choice.ops) {
       bool isMeant = setting.op.empty() || setting.op == op.name;
       if (!isMeant || !op.getInterface().has(setting.field))
         continue;
-      std::string found = explainUnread(op, choice, setting, goal);
-      if (found.empty())
-        return;
-      if (!first)
-        reason = found;
-      first = first ? first : &op;
+      std::string reason = explainUnread(op, choice, setting, goal);
+      if (reason.empty())
+        return std::nullopt;
+      if (unread)
+        continue;
+      std::string text =
+          spellField(setting.op, setting.field,
+                     schedule::toString(setting.field, setting.value));
+      unread = {"'" + text + "', column " + std::to_string(setting.column),
+                std::move(reason), op.op->getLoc()};
     }
-  if (first)
-    emitWarning(first->op->getLoc())
-        << "the schedule's '"
-        << spellField(setting.op, setting.field,
-                      schedule::toString(setting.field, setting.value))
-        << "', column " << setting.column << ", changes nothing: " << reason;
+  return unread;
+}
+
+std::string Unread::getMessage() const {
+  return "the schedule's " + setting + ", changes nothing: " + reason;
+}
+
+std::vector<Unread> schedule::findUnread(ArrayRef<KernelOp> kernels,
+                                         const Goal &goal,
+                                         const Settings &settings) {
+  std::vector<KernelChoice> choices;
+  for (KernelOp kernel : kernels)
+    if (llvm::Expected<KernelChoice> choice = choose(kernel, goal, settings)) {
+      choices.push_back(std::move(*choice));
+    } else {
+      llvm::consumeError(choice.takeError()); // `check` reports it
+      return {};
+    }
+  std::vector<Unread> unread;
+  for (const Setting &setting : settings.getList())
+    if (!setting.isDerived)
+      if (auto found = ::findUnread(setting, goal, choices))
+        unread.push_back(std::move(*found));
+  return unread;
 }
 
 void schedule::warnOfUnread(ModuleOp module, const Goal &goal,
                             const Settings &settings) {
-  std::vector<KernelChoice> choices;
-  for (KernelOp kernel : module.getOps<KernelOp>())
-    if (llvm::Expected<KernelChoice> choice = choose(kernel, goal, settings))
-      choices.push_back(std::move(*choice));
-    else
-      return llvm::consumeError(choice.takeError()); // `check` reports it
-  for (const Setting &setting : settings.getList())
-    if (!setting.isDerived)
-      warnIfUnread(setting, goal, choices);
+  auto kernels = llvm::to_vector(module.getOps<KernelOp>());
+  for (const Unread &each : findUnread(kernels, goal, settings))
+    emitWarning(each.place) << each.getMessage();
 }

@@ -177,6 +177,9 @@ createProgram(Program &program, const CompileFlags &flags,
   options.threads = *threads;
   options.timing = &instruments.getTiming();
   options.warn = printWarning;
+  options.warnOfUnread = [&program](const frontend::DiagnosticData &warning) {
+    program.showWarning(warning);
+  };
   if (llvm::Error error = instruments.chooseCache().moveInto(options.cache))
     return std::move(error);
   options.preparePasses = [&](mlir::PassManager &manager, mlir::ModuleOp module,
@@ -304,8 +307,10 @@ static llvm::Expected<std::string> printSchedules(Program &program,
 
 //===-- The command -------------------------------------------------------===//
 
-static ExitCode finish(Instruments &instruments, llvm::StringRef bytes,
-                       const CompileFlags &flags) {
+static ExitCode finish(const Program &program, Instruments &instruments,
+                       llvm::StringRef bytes, const CompileFlags &flags) {
+  if (llvm::Error error = program.checkWarnings())
+    return reportError(std::move(error));
   if (llvm::Error error = writeFiles({{flags.output, bytes}}))
     return reportError(std::move(error));
   if (llvm::Error error = instruments.finish())
@@ -351,22 +356,22 @@ static ExitCode compile(const CompileFlags &flags,
     return status;
   if (goal.isSchedule) {
     auto text = printSchedules(*program, flags, std::move(options));
-    return text ? finish(instruments, *text, flags)
+    return text ? finish(*program, instruments, *text, flags)
                 : program->report(text.takeError());
   }
   if (goal.isAssembly) {
     auto text = writeAssembly(*program, flags, std::move(options));
-    return text ? finish(instruments, *text, flags)
+    return text ? finish(*program, instruments, *text, flags)
                 : program->report(text.takeError());
   }
   if (!goal.isPart)
-    return finish(instruments, print(program->getModule()), flags);
+    return finish(*program, instruments, print(program->getModule()), flags);
   auto bytes = goal.isPackage
                    ? compilePackage(*program, flags, std::move(*targets))
                    : compileImage(*program, flags, std::move(options));
   if (!bytes)
     return program->report(bytes.takeError());
-  return finish(instruments, *bytes, flags);
+  return finish(*program, instruments, *bytes, flags);
 }
 
 void nsacc::addCompileCommand(CLI::App &app, Invocation &invocation) {

@@ -48,6 +48,9 @@ explainProgram(Program &program, const ExplainFlags &flags,
   options.threads = build.threads = *threads;
   options.tuning.policy = build.tuning.policy;
   options.warn = build.warn = printWarning;
+  options.warnOfUnread = [&program](const frontend::DiagnosticData &warning) {
+    program.showWarning(warning);
+  };
   build.ptxas = options.ptxas;
   auto compiled = CompiledProgram::create(program.getModule(), options);
   if (!compiled)
@@ -105,6 +108,8 @@ static ExitCode runExplain(const ExplainFlags &flags,
                                     std::move(build));
   if (!explanation)
     return program->report(explanation.takeError());
+  if (llvm::Error error = program->checkWarnings())
+    return reportError(std::move(error));
   if (!flags.page.empty())
     return writePage(*explanation, flags.page);
   if (flags.json)

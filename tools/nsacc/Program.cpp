@@ -17,8 +17,9 @@
 
 using namespace nsacc;
 
-Program::Program(llvm::StringRef file, Instruments &instruments)
-    : file(file), instruments(instruments),
+Program::Program(const ProgramOptions &options, Instruments &instruments)
+    : file(options.file), refusesWarnings(options.warningsAsErrors),
+      instruments(instruments),
       context(mlir::MLIRContext::Threading::DISABLED) {
   context.printOpOnDiagnostic(false);
 }
@@ -45,7 +46,7 @@ std::unique_ptr<Program> Program::load(const ProgramOptions &options,
     status = reportError(std::move(error));
     return nullptr;
   }
-  std::unique_ptr<Program> program(new Program(options.file, instruments));
+  std::unique_ptr<Program> program(new Program(options, instruments));
   program->reproducer.emplace(options.file, (*buffer)->getBuffer(),
                               commandLine);
   program->sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
@@ -86,17 +87,27 @@ ExitCode Program::parseProgram(const ProgramOptions &options) {
       sources.getMemoryBuffer(sources.getMainFileID())->getMemBufferRef(),
       frontendOptions, context);
   if (module)
-    return checkWarnings(options);
+    return refuseWarnings();
   if (diagnostics->getNumErrors() > 0)
     return ExitCode::UserError;
   return reportInternalError("the front end failed without a message");
 }
 
-ExitCode Program::checkWarnings(const ProgramOptions &options) {
-  if (!options.warningsAsErrors || diagnostics->getNumWarnings() == 0)
-    return ExitCode::Success;
-  return reportError(
-      makeError("there are warnings, which --warnings-as-errors refuses"));
+void Program::showWarning(const frontend::DiagnosticData &warning) {
+  ++numLateWarnings;
+  llvm::outs().flush();
+  frontend::print(warning, sources, llvm::errs());
+}
+
+llvm::Error Program::checkWarnings() const {
+  if (!refusesWarnings || diagnostics->getNumWarnings() + numLateWarnings == 0)
+    return llvm::Error::success();
+  return makeError("there are warnings, which --warnings-as-errors refuses");
+}
+
+ExitCode Program::refuseWarnings() const {
+  llvm::Error error = checkWarnings();
+  return error ? reportError(std::move(error)) : ExitCode::Success;
 }
 
 ExitCode Program::parseIR(const ProgramOptions &options) {
@@ -112,7 +123,7 @@ ExitCode Program::parseIR(const ProgramOptions &options) {
     return ExitCode::UserError;
   for (auto kernel : module->getOps<nsa::KernelOp>())
     nsa::emitFindings(kernel);
-  return checkWarnings(options);
+  return refuseWarnings();
 }
 
 ExitCode Program::runPhases(Phase last, const PhaseOptions &options) {

@@ -51,17 +51,21 @@ public:
   /// Shows the diagnostics of a CompileError with their source lines, and other
   /// errors as reportError does.
   ExitCode report(llvm::Error error);
+  /// Shows a warning of a compilation with its source line.
+  void showWarning(const frontend::DiagnosticData &warning);
+  /// Fails if there were warnings, and the options refuse them.
+  llvm::Error checkWarnings() const;
 
 private:
-  Program(llvm::StringRef file, Instruments &instruments);
+  Program(const ProgramOptions &options, Instruments &instruments);
 
   ExitCode parse(const ProgramOptions &options);
   ExitCode parseProgram(const ProgramOptions &options);
   ExitCode parseIR(const ProgramOptions &options);
-  /// Refuses warnings if the options say so.
-  ExitCode checkWarnings(const ProgramOptions &options);
-
+  ExitCode refuseWarnings() const;
   std::string file;
+  bool refusesWarnings;
+  unsigned numLateWarnings = 0;
   Instruments &instruments;
   llvm::SourceMgr sources;
   mlir::MLIRContext context;

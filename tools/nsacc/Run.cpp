@@ -97,6 +97,9 @@ static llvm::Error runTarget(Program &program, nsa::KernelOp kernel,
   options.threads = report.threads;
   options.timing = &instruments.getTiming();
   options.warn = printWarning;
+  options.warnOfUnread = [&program](const frontend::DiagnosticData &warning) {
+    program.showWarning(warning);
+  };
   if (llvm::Error error = instruments.chooseCache().moveInto(options.cache))
     return error;
   options.preparePasses = [&](mlir::PassManager &manager, mlir::ModuleOp module,
@@ -199,6 +202,8 @@ ExitCode nsacc::runKernel(const RunFlags &flags,
   report.threads = plan->threads;
   if (llvm::Error error = runPlan(*program, *kernel, flags, *plan, report))
     return program->report(std::move(error));
+  if (llvm::Error error = program->checkWarnings())
+    return reportError(std::move(error));
   if (llvm::Error error = instruments.finish())
     return reportError(std::move(error));
   (flags.json ? printJSON : printText)(report, llvm::outs());

@@ -342,6 +342,8 @@ static ExitCode runTuning(const TuneFlags &flags,
       CompiledProgram::create(subject.program->getModule(), compile);
   if (!compiled)
     return subject.program->report(compiled.takeError());
+  if (llvm::Error error = subject.program->checkWarnings())
+    return reportError(std::move(error));
   subject.compiled = std::move(*compiled);
   if (!flags.shapes.empty())
     return tuneMany(flags, subject, *options);

@@ -4,6 +4,7 @@
 #define NSACC_DRIVER_COMPILEDPROGRAM_H
 
 #include "nsacc/Driver/TunedSchedules.h"
+#include "nsacc/Frontend/Diagnostics.h"
 #include "nsacc/GPU/Device.h"
 #include "nsacc/Pipelines/Phases.h"
 #include "nsacc/Pipelines/Targets.h"
@@ -103,6 +104,9 @@ struct CompileOptions {
   /// ptxas couldn't keep in registers, products that it couldn't overlap, with
   /// their places in the program; and a cache that can't be used. May be empty.
   std::function<void(llvm::StringRef)> warn = {};
+  /// Called with warnings of given fields that change nothing for the sizes of
+  /// a compilation. If empty, `warn` is called with the place and the message.
+  std::function<void(const frontend::DiagnosticData &)> warnOfUnread = {};
   /// Called with each pass manager before it runs, and the name of its stage
   /// ("tile", "cpu"); may be empty.
   std::function<void(mlir::PassManager &, mlir::ModuleOp, llvm::StringRef)>

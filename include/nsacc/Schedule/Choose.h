@@ -87,9 +87,22 @@ void setSchedules(const KernelChoice &choice);
 llvm::Error check(mlir::ModuleOp module, const Goal &goal,
                   const Settings &settings);
 
-/// Warns of settings that are valid but change nothing, at the first op that
-/// they apply to. An example is an order for selections in a program without
-/// any.
+/// A setting that is valid but changes nothing, at the first op that it applies
+/// to. An example is an order for selections in a program without any.
+struct Unread {
+  /// "'keys=32', column 1"
+  std::string setting;
+  std::string reason;
+  mlir::Location place;
+
+  std::string getMessage() const;
+};
+
+/// Settings that change nothing in any of the kernels, for this goal.
+std::vector<Unread> findUnread(llvm::ArrayRef<nsa::KernelOp> kernels,
+                               const Goal &goal, const Settings &settings);
+
+/// Warns of settings that change nothing.
 void warnOfUnread(mlir::ModuleOp module, const Goal &goal,
                   const Settings &settings);
 
