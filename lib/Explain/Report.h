@@ -28,7 +28,7 @@ llvm::json::Value makeTimeline(const OpExplanation &op, bool isGPU,
 llvm::json::Value makeRoofline(const Explanation &all);
 /// An op as part of an explanation.
 llvm::json::Value toJSON(const OpExplanation &op, const Explanation &all);
-/// What the numbers of a map's full, partial and empty tiles mean, and the
+/// Meanings of the numbers of a map's full, partial and empty tiles, and of the
 /// whole picture.
 llvm::json::Object makeLegend(const TileMap &map);
 std::string describePicture(const TileMap &map, llvm::StringRef mask);
