@@ -144,12 +144,11 @@ CodeCost CodeCounter::count(Block &block) {
         .Case([&](SoftmaxFinalizeOp end) {
           found.instructions += countElements(end.getOutput());
         })
-        .Case<LoadOp, StoreOp>([&](auto access) {
-          copy(access.getBuffer(), access.getTile());
-          if (access.isListed())
+        .Case<LoadOp, StoreOp, AccumulateOp>([&](auto access) {
+          copy(access.getAt().getBuffer(), access.getTile());
+          if (access.getAt().isListed())
             found.listed += ::countBytes(access.getTile());
         })
-        .Case([&](AccumulateOp sum) { copy(sum.getBuffer(), sum.getTile()); })
         .Case([&](GatherOp gather) {
           copy(gather.getBuffer(), gather.getResult());
           found.instructions += access * countElements(gather.getResult());

@@ -149,9 +149,10 @@ void Predictor::fillTable(nsatile::ProgramOp program, int64_t points) {
   for (auto loop : program.getBody().getOps<scf::ForOp>())
     for (auto store : loop.getBody()->getOps<nsatile::StoreOp>()) {
       auto splat = store.getTile().getDefiningOp<tensor::SplatOp>();
-      if (!splat || store.getOffsets().size() != 1 || points > mostPoints)
+      nsatile::AtOp at = store.getAt();
+      if (!splat || at.getOffsets().size() != 1 || points > mostPoints)
         continue;
-      auto &table = buffers[arguments.lookup(store.getBuffer())].table;
+      auto &table = buffers[arguments.lookup(at.getBuffer())].table;
       for (int64_t point = 0; point < points; ++point) {
         values.setPoint({point, 0, 0});
         auto first = values.get(loop.getLowerBound()),

@@ -44,7 +44,7 @@ ProgramRun::ProgramRun(ProgramOp program, ScalarValues &values,
     : program(program), values(values), target(target), lists(lists) {
   program.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (auto load = dyn_cast<LoadOp>(op))
-      hasListedRows |= load.isListed();
+      hasListedRows |= load.getAt().isListed();
     if (auto dot = dyn_cast<DotOp>(op); dot && !queries)
       queries = findLoad(dot.getLhs());
     auto fold = dyn_cast<FoldOp>(op);
@@ -103,10 +103,11 @@ double ProgramRun::countRows() {
   if (!queries || hasListedRows)
     return 1;
   auto type = cast<RankedTensorType>(queries.getTile().getType());
+  AtOp at = queries.getAt();
   double share = 1;
   for (unsigned dim = 0; dim + 1 < type.getRank(); ++dim) {
-    auto first = values.get(queries.getOffsets()[queries.getDims()[dim]]),
-         limit = values.get(queries.getLimits()[dim]);
+    auto first = values.get(at.getOffsets()[at.getDims()[dim]]),
+         limit = values.get(at.getLimits()[dim]);
     if (!first || !limit)
       continue;
     auto size = static_cast<double>(type.getDimSize(dim));
