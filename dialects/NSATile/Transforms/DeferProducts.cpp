@@ -317,6 +317,9 @@ void Deferral::apply() {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*body)))
     if (chain.contains(&op))
       op.erase();
+  for (AtOp at : llvm::make_early_inc_range(body->getOps<AtOp>()))
+    if (at->use_empty())
+      at.erase();
   for (auto &[operand, tile] : handed)
     if (operand != tile.source && operand.use_empty())
       operand.getDefiningOp()->erase();
