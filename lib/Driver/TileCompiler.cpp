@@ -438,7 +438,8 @@ llvm::Error TileCompiler::makeSmaller(llvm::Error error,
                      code);
 }
 
-/// Says that it is nsacc's fault, and writes a reproducer.
+/// Turns an error of LLVM into one that names nsacc as its cause, and writes a
+/// reproducer.
 llvm::Error TileCompiler::explainFatal(llvm::Error error,
                                        const Signature &signature,
                                        const Specialization &code) const {

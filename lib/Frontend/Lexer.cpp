@@ -223,7 +223,8 @@ static std::string getCodePoint(StringRef character) {
   return utohexstr(code, /*LowerCase=*/false, /*Width=*/4);
 }
 
-/// The token with a spelling; EndOfFile if there is none.
+/// Returns the kind of the keyword or punctuation `spelling`; EndOfFile if it
+/// is neither.
 static Kind getKind(StringRef spelling) {
   return StringSwitch<Kind>(spelling)
 #define KEYWORD(NAME) .Case(#NAME, Kind::kw_##NAME)
@@ -243,7 +244,8 @@ static std::pair<StringRef, StringRef> getQuotes(StringRef text) {
   return {};
 }
 
-/// Whether it is a blank outside of ASCII, as in web pages.
+/// Whether `character` is a non-ASCII space, as text copied from web pages may
+/// have.
 static bool isWideBlank(StringRef character) {
   return is_contained({"\u00a0", "\u2002", "\u2003", "\u2009", "\u200b",
                        "\u202f", "\u3000", "\ufeff"},

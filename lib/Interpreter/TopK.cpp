@@ -228,7 +228,7 @@ std::vector<int64_t> TopKRow::select(const Position &position, int64_t count) {
 
 llvm::Error TopKRow::run(const RowGroup &group) {
   int64_t share = op.getShareHeads();
-  // One row and one head represent the ones that share.
+  // One row and one head stand for all that share a selection.
   int64_t row = op.getShareTokensBy() == nsa::ShareBy::First ? group.begin
                                                              : group.end - 1;
   bool byLastHead = op.getShareHeadsBy() == nsa::ShareBy::Last;

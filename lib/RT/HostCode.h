@@ -26,8 +26,8 @@ private:
   char *memory = nullptr;
 };
 
-/// Whether code for the architecture runs on this processor, and its rank:
-/// higher is better; 0: it doesn't run.
+/// Ranks code for the architecture on this processor: the higher, the better; 0
+/// if it can't run.
 int rankForHost(const std::string &architecture);
 
 /// "x86-64-v4": the best architecture that runs on this processor.

@@ -44,7 +44,7 @@ static float truncateToF16(float value) {
     return fromBits(sign);
   int exponent;
   std::frexp(magnitude, &exponent);
-  // Numbers below 2^-14 are multiples of 2^-24.
+  // Subnormal f16 numbers, below 2^-14, are multiples of 2^-24.
   int last = std::max(exponent - 11, -24);
   float steps = std::nearbyint(std::ldexp(magnitude, -last));
   auto count = static_cast<uint32_t>(steps);

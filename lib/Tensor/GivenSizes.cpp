@@ -13,7 +13,7 @@ static llvm::Error makeError(SizeSyntax syntax, const llvm::Twine &message,
       message + (syntax == SizeSyntax::Flags ? "\nnote: " : ": ") + hint);
 }
 
-/// "--dims T=…" or "'T': …"
+/// Spells a size as the user gives it: "--dims T=…" or "'T': …"
 static std::string spell(SizeSyntax syntax, llvm::StringRef name,
                          const llvm::Twine &value) {
   bool isFlag = syntax == SizeSyntax::Flags;

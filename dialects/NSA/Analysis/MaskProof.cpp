@@ -216,7 +216,7 @@ MaskProof::Union MaskProof::visit(Value value, bool expected) {
 bool MaskProof::isEmpty(const Conjunction &conjunction) const {
   auto space = presburger::PresburgerSpace::getSetSpace(variables);
   presburger::IntegerPolyhedron pairs(space);
-  // A row has the constant last.
+  // An inequality of a polyhedron ends with its constant.
   for (const Conjunction *part : {&conjunction, &facts})
     for (const Sum &sum : *part) {
       SmallVector<int64_t, 8> row(variables + 1, 0);

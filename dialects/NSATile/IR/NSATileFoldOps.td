@@ -20,7 +20,7 @@ class NSATile_FoldLike<string mnemonic, list<Trait> traits = []>
     "::mlir::ValueRange":$inits)>];
   let hasVerifier = 1;
   string sharedDeclaration = [{
-    /// The domain as it was built.
+    /// The domain, put together from the op's operands.
     FoldDomain getDomain();
     /// The number of the step's tile, and whether it may have hidden pairs.
     ::mlir::Value getTile() { return getBody().getArgument(0); }

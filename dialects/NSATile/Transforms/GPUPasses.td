@@ -355,8 +355,8 @@ def NSATilePipelineLoads : Pass<"nsatile-pipeline-loads", "::nsacc::nsatile::Pro
 def NSATileDeferProducts : Pass<"nsatile-defer-products", "::nsacc::nsatile::ProgramOp"> {
   let summary = "Let products for sums in memory stand a step late";
   let description = [{
-    The attribute `nsatile.stage = 1` asks for an `nsatile.accumulate` a step late. The pass puts the sum, and the products whose
-    results only go there, into the next step, at the place where its own would stand. A tile that they read and their step computes is handed on through a circular buffer of two
+    The attribute `nsatile.stage = 1` asks for an `nsatile.accumulate` a step late. The pass puts the sum, and products that
+    nothing else reads, into the next step, at the place where its own would stand. A tile that they read and their step computes is handed on through a circular buffer of two
     tiles, which the threads fill themselves: no thread waits for what others write in the same step. The first
     step's products read zeros, and nobody adds their result; the last step's stand behind the loop. Places in memory are
     computed once more, from the number of the step before.

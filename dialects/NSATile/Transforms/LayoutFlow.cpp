@@ -271,7 +271,8 @@ Attribute LayoutFlow::getShared(RankedTensorType tile, bool forProduct) const {
 // Start of layouts
 //===----------------------------------------------------------------------===//
 
-/// Whether `tile` is a load, reshaped or not, that isn't cheaper to compute.
+/// Whether `tile` is loaded, perhaps through reshapes that keep its last
+/// dimension.
 static bool isLoaded(Value tile) {
   while (auto reshape = tile.getDefiningOp<ReshapeOp>()) {
     // Rows of memory are rows of the product.

@@ -45,7 +45,7 @@ struct Image {
 /// The code for one architecture, with the plan that it was made for.
 struct TargetCode {
   std::string architecture; ///< "sm_90a", "x86-64-v3"
-  /// Processor: bytes that a program takes of its thread's stack.
+  /// Only for CPUs: bytes of the thread's stack that a program uses.
   int64_t stackBytes = 0;
   std::vector<Assertion> assertions;
   Plan plan;

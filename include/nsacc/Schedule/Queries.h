@@ -37,7 +37,7 @@ struct QueriesInfo {
   int64_t rows = 0, keys = 0;
 };
 
-/// Infos of all values, in the order of Queries.
+/// One entry for each value of Queries, in the enum's order.
 inline constexpr QueriesInfo kQueries[] = {
     {Queries::Any, "any", "any number"},
     {Queries::Few, "few", "too few for a GPU, over many keys, which are split"},

@@ -83,7 +83,7 @@ LogicalResult RepairEmitter::emitRepair(RepairOp op) {
       b.setInsertionPoint(loop.getBody()->getTerminator());
       mapPoint(program, op.getBody(), grid.getPoint(b, loop.getInductionVar()));
       result = emitter.emitPartition(op.getBody());
-      // The next point's tiles take the places of this one's.
+      // The next point's tiles reuse the shared memory of this one's.
       sync.barrier();
     }
     lowerFlag();

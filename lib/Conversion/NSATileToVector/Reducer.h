@@ -7,7 +7,7 @@
 
 namespace nsacc {
 
-/// Combines vectors with each other, and a vector's elements.
+/// Emits code that combines two vectors, or the elements of one.
 class Reducer {
 public:
   enum class Kind {

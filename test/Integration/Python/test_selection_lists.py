@@ -58,7 +58,7 @@ class Packed:
         sizes = rng.integers(0, TOP + 1, (-(-tokens // group), heads))
         self.ptr = np.concatenate([np.zeros((1, heads)), np.cumsum(sizes, 0)]).astype(np.int32)
         self.ptr += rng.integers(0, 3, heads).astype(np.int32)
-        # Entries that belong to no list aren't blocks.
+        # Entries outside of all lists hold -77, which is no block.
         self.col = np.full((self.ptr.max() + 2, heads), -77, np.int64)
         for head in range(heads):
             first, last = self.ptr[0, head], self.ptr[-1, head]

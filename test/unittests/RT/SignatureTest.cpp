@@ -52,7 +52,7 @@ TEST_F(SignatureTest, ThePackageOfTheHeader) {
   Module module(makePackage());
   Expected expected;
   EXPECT_EQ(nsacc_rt_match(module, &expected.signature), NSACC_RT_OK);
-  // Launches check sizes that either side leaves open.
+  // Sizes that one side leaves open match here; launches check them.
   expected.sizes[0] = 7;
   expected.sizes[2] = -1;
   EXPECT_EQ(nsacc_rt_match(module, &expected.signature), NSACC_RT_OK);

@@ -9,7 +9,7 @@ static constexpr double infinity = std::numeric_limits<double>::infinity();
 static constexpr double quietNaN = std::numeric_limits<double>::quiet_NaN();
 
 TEST(RoundTo, BFloatTiesToEven) {
-  // Spacing of bf16 in [1, 2) is 2^-7.
+  // Numbers of bf16 in [1, 2) are 2^-7 apart.
   EXPECT_EQ(roundTo(DType::BF16, 1 + 0x1p-8), 1.0);
   EXPECT_EQ(roundTo(DType::BF16, 1 + 3 * 0x1p-8), 1 + 0x1p-6);
   EXPECT_EQ(roundTo(DType::BF16, 1 + 0x1p-8 + 0x1p-40), 1 + 0x1p-7);
