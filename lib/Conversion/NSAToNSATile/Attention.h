@@ -18,7 +18,7 @@ public:
             bool onlyLse);
 
   AttendFold &getFold() { return *fold; }
-  const PairBounds &getBounds() const { return scorer.getBounds(); }
+  const MaskBounds &getBounds() const { return scorer.getBounds(); }
   QueryRows getRows() { return scorer.getAllRows(); }
 
   /// The rows' state after their keys, or after a part of them.

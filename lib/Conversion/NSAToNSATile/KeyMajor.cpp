@@ -14,7 +14,7 @@ static void step(ProgramBuilder &program, Attention &attention,
                  StoredStates &states, Value split, int64_t keys, Value unit) {
   OpBuilder &builder = program.getBuilder();
   IndexMath m = program.math();
-  const PairBounds &bounds = attention.getBounds();
+  const MaskBounds &bounds = attention.getBounds();
   QueryRows rows = attention.getRows();
   SmallVector<KeyBounds> seen = bounds.getBounds(rows);
   KeyTiling tiling = {.width = keys, .origin = m.constant(0)};
@@ -83,13 +83,13 @@ void nsacc::buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
                 StoredStates(program, tile, fold, partial).store(split, state);
               });
   // Each split is a range of neighbouring tiles of keys.
-  PairBounds bounds(program, row, op, schedule);
+  MaskBounds bounds(program, row, op, schedule);
   Value units = m.ceilDiv(bounds.getKeyRow().size, keys);
   Value share = m.ceilDiv(units, splits);
   Value first = m.mul(split, share);
   forEach(first, m.min(m.add(first, share), units), [&](Value unit) {
     Value firstKey = m.mul(unit, keys);
-    PairBounds::Queries queries =
+    MaskBounds::Queries queries =
         bounds.getQueries(firstKey, m.add(firstKey, keys - 1));
     forEachTile(queries.low, queries.high,
                 [&](Attention &attention, const QueryTile &tile) {

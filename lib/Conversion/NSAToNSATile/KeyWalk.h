@@ -37,7 +37,7 @@ protected:
   mlir::Location loc;
   const QueryTile &tile;
   Scorer &scorer;
-  const PairBounds &bounds;
+  const MaskBounds &bounds;
   PairFold &fold;
   nsatile::ScheduleAttr schedule;
 };

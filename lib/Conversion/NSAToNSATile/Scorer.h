@@ -3,8 +3,8 @@
 #ifndef NSACC_LIB_CONVERSION_NSATONSATILE_SCORER_H
 #define NSACC_LIB_CONVERSION_NSATONSATILE_SCORER_H
 
+#include "MaskBounds.h"
 #include "NSA/IR/NSAClauses.h"
-#include "PairBounds.h"
 
 namespace nsacc {
 
@@ -33,7 +33,7 @@ public:
   QueryRows slice(const QueryRows &rows, mlir::Value first, int64_t count,
                   mlir::Value firstToken, mlir::Value lastToken);
 
-  const PairBounds &getBounds() const { return bounds; }
+  const MaskBounds &getBounds() const { return bounds; }
 
   /// Loads a tile of keys from a tensor of keys or values.
   mlir::Value loadKeys(mlir::Value tensor, const KeyTile &keys);
@@ -109,7 +109,7 @@ private:
   nsa::ScoringOpInterface op;
   nsatile::ScheduleAttr schedule;
   PairRows rowsAre;
-  PairBounds bounds;
+  MaskBounds bounds;
   mlir::Value scale;
 };
 

@@ -1,7 +1,7 @@
-//===- PairBounds.h - Keys that queries see ---------------------*- C++ -*-===//
+//===- MaskBounds.h - Bounds of loops from a mask ---------------*- C++ -*-===//
 
-#ifndef NSACC_LIB_CONVERSION_NSATONSATILE_PAIRBOUNDS_H
-#define NSACC_LIB_CONVERSION_NSATONSATILE_PAIRBOUNDS_H
+#ifndef NSACC_LIB_CONVERSION_NSATONSATILE_MASKBOUNDS_H
+#define NSACC_LIB_CONVERSION_NSATONSATILE_MASKBOUNDS_H
 
 #include "KeyTiling.h"
 #include "NSA/Analysis/MaskAnalysis.h"
@@ -43,9 +43,9 @@ ProgramBuilder::Row getKeyRow(ProgramBuilder &program, mlir::Value keys,
 
 /// Bounds of the keys that the queries of a tile see under an op's mask, tiles
 /// of these keys, and bounds of the queries that see a key.
-class PairBounds {
+class MaskBounds {
 public:
-  PairBounds(ProgramBuilder &program, const QueryTile &tile,
+  MaskBounds(ProgramBuilder &program, const QueryTile &tile,
              nsa::ScoringOpInterface op, nsatile::ScheduleAttr schedule);
 
   const nsa::MaskInfo &getMask() const { return mask; }
@@ -131,4 +131,4 @@ private:
 
 } // namespace nsacc
 
-#endif // NSACC_LIB_CONVERSION_NSATONSATILE_PAIRBOUNDS_H
+#endif // NSACC_LIB_CONVERSION_NSATONSATILE_MASKBOUNDS_H

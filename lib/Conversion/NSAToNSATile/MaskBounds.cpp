@@ -1,6 +1,6 @@
-//===- PairBounds.cpp - Keys that queries see -----------------------------===//
+//===- MaskBounds.cpp - Bounds of key and query loops from a mask ---------===//
 
-#include "PairBounds.h"
+#include "MaskBounds.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/IR/Remarks.h"
 #include <limits>
@@ -42,7 +42,7 @@ static void reportMask(ScoringOpInterface op, const MaskInfo &mask) {
     remark << toString(mask);
 }
 
-PairBounds::PairBounds(ProgramBuilder &program, const QueryTile &tile,
+MaskBounds::MaskBounds(ProgramBuilder &program, const QueryTile &tile,
                        ScoringOpInterface op, nsatile::ScheduleAttr schedule)
     : program(program), tile(tile), schedule(schedule), mask(analyzeMask(op)) {
   if (!op.getMask().empty())
@@ -58,7 +58,7 @@ PairBounds::PairBounds(ProgramBuilder &program, const QueryTile &tile,
 }
 
 /// Leaves out all other entries: code for them may have no value.
-void PairBounds::leaveOut(const NeededEntries &needed, Value numTokens) {
+void MaskBounds::leaveOut(const NeededEntries &needed, Value numTokens) {
   IndexMath m = program.math();
   Value zero = m.constant(0), end = zero;
   for (int64_t block : needed.blocks)
@@ -75,7 +75,7 @@ void PairBounds::leaveOut(const NeededEntries &needed, Value numTokens) {
 // Bounds
 //===----------------------------------------------------------------------===//
 
-Value PairBounds::getSymbol(const MaskSymbol &symbol) const {
+Value MaskBounds::getSymbol(const MaskSymbol &symbol) const {
   switch (symbol.kind) {
   case MaskSymbol::Kind::BatchRow:
     return tile.batchRow;
@@ -105,11 +105,11 @@ static bool mayLeaveIndex(AffineExpr bound) {
   return !most || *most >= std::numeric_limits<int32_t>::max();
 }
 
-bool PairBounds::isBound(AffineExpr expr) const {
+bool MaskBounds::isBound(AffineExpr expr) const {
   return !mentionsHead(expr, mask) && !mayLeaveIndex(expr);
 }
 
-Value PairBounds::evaluate(AffineExpr expr, Value d0, Value d1) const {
+Value MaskBounds::evaluate(AffineExpr expr, Value d0, Value d1) const {
   if (!isBound(expr))
     return {};
   SmallVector<Value> symbols;
@@ -120,7 +120,7 @@ Value PairBounds::evaluate(AffineExpr expr, Value d0, Value d1) const {
                                   {d0, d1}, symbols);
 }
 
-Value PairBounds::evaluate(AffineExpr expr, const QueryRows &rows,
+Value MaskBounds::evaluate(AffineExpr expr, const QueryRows &rows,
                            bool greatest) const {
   MLIRContext *context = expr.getContext();
   AffineExpr bound = boundOverRows(expr, getAffineDimExpr(0, context),
@@ -128,7 +128,7 @@ Value PairBounds::evaluate(AffineExpr expr, const QueryRows &rows,
   return bound ? evaluate(bound, rows.first, rows.last) : Value();
 }
 
-KeyBounds PairBounds::getBounds(const QueryRows &rows,
+KeyBounds MaskBounds::getBounds(const QueryRows &rows,
                                 const KeyInterval &interval) const {
   IndexMath m = program.math();
   Value zero = m.constant(0), start = m.constant(firstKey);
@@ -175,14 +175,14 @@ KeyBounds PairBounds::getBounds(const QueryRows &rows,
   return bounds;
 }
 
-SmallVector<KeyBounds> PairBounds::getBounds(const QueryRows &rows) const {
+SmallVector<KeyBounds> MaskBounds::getBounds(const QueryRows &rows) const {
   SmallVector<KeyBounds> bounds;
   for (const KeyInterval &interval : mask.intervals)
     bounds.push_back(getBounds(rows, interval));
   return bounds;
 }
 
-PairBounds::Queries PairBounds::getQueries(const QueryInterval &interval,
+MaskBounds::Queries MaskBounds::getQueries(const QueryInterval &interval,
                                            Value first, Value last) const {
   IndexMath m = program.math();
   // Positions of the batch row's queries are [shift, shift + T).
@@ -197,7 +197,7 @@ PairBounds::Queries PairBounds::getQueries(const QueryInterval &interval,
   return {low, m.max(m.sub(high, shift), low)};
 }
 
-PairBounds::Queries PairBounds::getQueries(const KeyInterval &interval,
+MaskBounds::Queries MaskBounds::getQueries(const KeyInterval &interval,
                                            Value first, Value last) const {
   IndexMath m = program.math();
   Queries seen = getQueries(findQueriesOfAny(interval), first, last);
@@ -209,7 +209,7 @@ PairBounds::Queries PairBounds::getQueries(const KeyInterval &interval,
           m.select(negative, tile.numTokens, seen.high)};
 }
 
-PairBounds::Queries PairBounds::getQueries(Value first, Value last) const {
+MaskBounds::Queries MaskBounds::getQueries(Value first, Value last) const {
   IndexMath m = program.math();
   if (mask.intervals.empty())
     return {m.constant(0), m.constant(0)};
@@ -222,7 +222,7 @@ PairBounds::Queries PairBounds::getQueries(Value first, Value last) const {
 }
 
 SmallVector<nsatile::TileRange>
-PairBounds::getQueryRanges(Value first, Value last, int64_t tokens) const {
+MaskBounds::getQueryRanges(Value first, Value last, int64_t tokens) const {
   IndexMath m = program.math();
   auto isKnown = [&](AffineExpr expr) { return isBound(expr); };
   SmallVector<nsatile::TileRange> ranges;
@@ -252,7 +252,7 @@ PairBounds::getQueryRanges(Value first, Value last, int64_t tokens) const {
   return ranges;
 }
 
-Value PairBounds::getLastKey(const QueryRows &rows) const {
+Value MaskBounds::getLastKey(const QueryRows &rows) const {
   IndexMath m = program.math();
   Value end = m.constant(0);
   for (const KeyBounds &bounds : getBounds(rows))
@@ -260,7 +260,7 @@ Value PairBounds::getLastKey(const QueryRows &rows) const {
   return end;
 }
 
-Value PairBounds::isSeen(ArrayRef<KeyBounds> all, Value first,
+Value MaskBounds::isSeen(ArrayRef<KeyBounds> all, Value first,
                          Value end) const {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
@@ -276,7 +276,7 @@ Value PairBounds::isSeen(ArrayRef<KeyBounds> all, Value first,
                                          builder.getBoolAttr(false));
 }
 
-Value PairBounds::isPartial(ArrayRef<KeyBounds> all, Value first,
+Value MaskBounds::isPartial(ArrayRef<KeyBounds> all, Value first,
                             Value last) const {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
@@ -298,17 +298,17 @@ Value PairBounds::isPartial(ArrayRef<KeyBounds> all, Value first,
 // Tiles
 //===----------------------------------------------------------------------===//
 
-QueryRows PairBounds::ofTile(const QueryRows &rows) const {
+QueryRows MaskBounds::ofTile(const QueryRows &rows) const {
   return rows.exist ? ofTokens(rows, tile.firstToken, tile.tokens) : rows;
 }
 
-QueryRows PairBounds::ofPart(const QueryRows &rows, const KeyPart &part) const {
+QueryRows MaskBounds::ofPart(const QueryRows &rows, const KeyPart &part) const {
   IndexMath m = program.math();
   Value number = m.floorDiv(tile.firstToken, part.tokens);
   return ofTokens(rows, m.mul(number, part.tokens), part.tokens);
 }
 
-QueryRows PairBounds::ofTokens(const QueryRows &rows, Value first,
+QueryRows MaskBounds::ofTokens(const QueryRows &rows, Value first,
                                int64_t count) const {
   IndexMath m = program.math();
   QueryRows all = rows;
@@ -322,7 +322,7 @@ QueryRows PairBounds::ofTokens(const QueryRows &rows, Value first,
 /// The key from which tiles of keys are counted. In a band it is the first key
 /// that any row of any warpgroup sees: a band covers fewer tiles if they begin
 /// where it does. Several intervals share tiles, counted from 0.
-Value PairBounds::getOrigin(const QueryRows &rows) const {
+Value MaskBounds::getOrigin(const QueryRows &rows) const {
   IndexMath m = program.math();
   Value origin = m.constant(0);
   if (mask.intervals.size() != 1 || mask.readsAtPositions)
@@ -334,20 +334,20 @@ Value PairBounds::getOrigin(const QueryRows &rows) const {
   return origin;
 }
 
-KeyTiling PairBounds::getTiling(const QueryRows &rows) const {
+KeyTiling MaskBounds::getTiling(const QueryRows &rows) const {
   KeyTiling tiling;
   tiling.width = schedule.getTileColumns();
   tiling.origin = getOrigin(rows);
   return tiling;
 }
 
-KeyTiling PairBounds::getTiling(const QueryRows &rows,
+KeyTiling MaskBounds::getTiling(const QueryRows &rows,
                                 const KeyPart &part) const {
   return getTiling(ofPart(rows, part));
 }
 
 SmallVector<nsatile::TileRange>
-PairBounds::getRanges(ArrayRef<KeyBounds> allBounds,
+MaskBounds::getRanges(ArrayRef<KeyBounds> allBounds,
                       const KeyTiling &tiling) const {
   IndexMath m = program.math();
   SmallVector<nsatile::TileRange> ranges;
@@ -375,7 +375,7 @@ PairBounds::getRanges(ArrayRef<KeyBounds> allBounds,
 }
 
 SmallVector<nsatile::TileRange>
-PairBounds::cut(ArrayRef<nsatile::TileRange> ranges, const QueryRows &rows,
+MaskBounds::cut(ArrayRef<nsatile::TileRange> ranges, const QueryRows &rows,
                 const KeyTiling &tiling, const KeyPart &part) const {
   IndexMath m = program.math();
   KeyTiling units = tiling;
