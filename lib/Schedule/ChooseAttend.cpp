@@ -157,7 +157,8 @@ void AttendChooser::chooseChannels() {
   int64_t most = isCrowded ? 128 : 256;
   int64_t channels = getChannels(kernel, op.getValue()).value_or(0);
   bool isSliced = goal.device && channels > most;
-  if (order == LoopOrder::KeyMajor || (!isSliced && !find(Field::Channels)))
+  if (order == LoopOrder::KeyMajor ||
+      (!isSliced && !chooser.find(choice, Field::Channels)))
     return;
   int64_t slices = llvm::divideCeil(channels, most);
   put(Field::Channels,

@@ -151,7 +151,13 @@ bool SliceFinder::run() {
 ResultSlices schedule::findResultSlices(KernelOp kernel,
                                         const ProgramUses &uses) {
   ResultSlices found;
-  for (ScoringOpInterface attend : findAttends(kernel)) {
+  SmallVector<ScoringOpInterface> attends = findAttends(kernel);
+  found.areListsMerged = llvm::any_of(attends, [&](ScoringOpInterface each) {
+    return each.getSelection() && uses.isKeyMajor(each) && !uses.isOwn(each);
+  });
+  if (found.areListsMerged)
+    return found;
+  for (ScoringOpInterface attend : attends) {
     if (!uses.isOwn(attend))
       continue;
     QueryDims dims = getQueryShape(kernel, attend).dims;

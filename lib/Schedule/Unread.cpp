@@ -85,12 +85,15 @@ static std::string explainUnread(const OpChoice &op, const KernelChoice &choice,
                                  const Setting &setting, const Goal &goal) {
   const ProgramCut &cut = choice.cut;
   bool isNamed = !setting.op.empty() && !isa<TopKOp>(op.op);
-  if (isNamed && getInfo(setting.field).isOfProgram)
+  // A selection's program has blocks in place of an importance's keys.
+  bool hasBlocks = setting.field == Field::Keys && isa<ImportanceOp>(op.op);
+  if (isNamed && (hasBlocks || getInfo(setting.field).isOfProgram))
     if (TopKOp topk = findSelection(op.op, cut))
       for (const OpChoice &each : choice.ops)
         if (each.op == topk)
           return "the program that computes it is that of '" + each.name +
-                 "': set it for '" + each.name + "'";
+                 "': set " + (hasBlocks ? "'blocks'" : "it") + " for '" +
+                 each.name + "'";
   switch (setting.field) {
   case Field::Order:
     if (op.get(Field::Order) != setting.value)

@@ -6,7 +6,9 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/MathExtras.h"
+#include <optional>
 
 using namespace mlir;
 using namespace nsacc::nsatile;
@@ -141,6 +143,14 @@ LogicalResult AtOp::verify() {
       failed(verifyCount(*this, getLimits().size(), "limit")) ||
       failed(verifyDims(*this, rank)) || failed(verifySteps(*this)))
     return failure();
+  constexpr int64_t mostElements = int64_t{1} << 31;
+  std::optional<int64_t> elements = 1;
+  for (int64_t size : getShape())
+    elements = size < 1 || !elements ? std::nullopt
+                                     : llvm::checkedMul(*elements, size);
+  if (!elements || *elements > mostElements)
+    return emitOpError("expected a tile of 1 to ")
+           << mostElements << " elements, found " << getPlace().getType();
   if (getElementType() != buffer.getElementType())
     return emitOpError("expected a tile of the buffer's element type ")
            << buffer.getElementType() << ", found " << getElementType();

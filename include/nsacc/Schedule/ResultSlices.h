@@ -18,6 +18,9 @@ struct ResultSlices {
   QueryDims dims;
   /// Results of the attentions, and all values computed from them.
   llvm::DenseSet<mlir::Value> values;
+  /// Whether no results are cut because a program merges states of lists
+  /// (`key_major` of a selection), which have slices of their own.
+  bool areListsMerged = false;
 };
 
 /// Part of a schedule that decides which results can be cut.

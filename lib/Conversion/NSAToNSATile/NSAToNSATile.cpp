@@ -244,10 +244,13 @@ static void reportWhole(KernelOp kernel, const schedule::ResultSlices &found) {
       kSliceRemarks.passed(op, "results stand in memory for some of the "
                                "tokens at a time");
     else
-      kSliceRemarks.missed(
-          op, isRagged ? "results stand whole in memory: rows are ragged"
-                       : "results stand whole in memory: a reader needs more "
-                         "than its own token's");
+      kSliceRemarks.missed(op, Twine("results stand whole in memory: ") +
+                                   (isRagged ? "rows are ragged"
+                                    : found.areListsMerged
+                                        ? "the states of another attention's "
+                                          "lists are merged in slices"
+                                        : "a reader needs more than its own "
+                                          "token's"));
   }
 }
 

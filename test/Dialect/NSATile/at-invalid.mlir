@@ -146,3 +146,19 @@ nsatile.program @circular_buffer(%x: memref<?xf32>, %n: index) {
   "nsatile.producer_load"(%ring, %p) : (!nsatile.circular_buffer<2 of tensor<8xf32>>, !nsatile.place<4xf32>) -> ()
   nsatile.return
 }
+
+// -----
+
+nsatile.program @empty_tile(%x: memref<?x64xf32>, %n: index) {
+  // expected-error @below {{expected a tile of 1 to 2147483648 elements, found '!nsatile.place<0x64xf32>'}}
+  %p = nsatile.at %x[%n, %n] dims [0, 1] limits [%n, %n] : memref<?x64xf32> -> !nsatile.place<0x64xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @huge_tile(%x: memref<?x64xf32>, %n: index) {
+  // expected-error @below {{expected a tile of 1 to 2147483648 elements, found '!nsatile.place<99999999999x64xf32>'}}
+  %p = nsatile.at %x[%n, %n] dims [0, 1] limits [%n, %n] : memref<?x64xf32> -> !nsatile.place<99999999999x64xf32>
+  nsatile.return
+}

@@ -176,6 +176,8 @@ static const Case kCases[] = {
      "a thread's registers hold the sums of no more"},
     {several(2, "256"), "sm_90a", Queries::Any, "", "attend.1", Field::Channels,
      "the sums of several attentions of no more"},
+    {sparse(), "sm_90a", Queries::Any, "swa: channels=16", "cmp",
+     Field::Channels, "given for 'swa', in the same program"},
     {dense("128"), "sm_90a", Queries::Any, "", "a", Field::BlocksPerSM,
      "a block has all registers"},
     {dense("128"), "sm_90a", Queries::Any, "", "a", Field::ExactKeys,
