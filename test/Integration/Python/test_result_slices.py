@@ -53,8 +53,13 @@ def test_results_are_the_same_bits(schedule, tiles, group):
 
 
 @pytest.mark.parametrize("tokens, keys", [(33, 33), (70, 133), (40, 9)])
-def test_oracle(tokens, keys):
-    schedule = "chunk=1; cmp: program=own; slc: tokens=2; sel: tokens=2"
+@pytest.mark.parametrize("schedule", [
+    "cmp: program=own; slc: tokens=2; sel: tokens=2",
+    # States of lists have slices of their own: results stand whole beside them.
+    "slc: order=key_major; swa: program=own",
+    "slc: order=key_major; cmp: program=own; swa: program=own, splits=2"])
+def test_oracle(tokens, keys, schedule):
+    schedule = f"chunk=1; {schedule}"
     values = inputs(2, tokens, (64, 4), keys)
     expected = compile_nsa("", target="oracle")(*values)
     torch.testing.assert_close(compile_nsa(schedule)(*values), expected, rtol=1e-5, atol=1e-5)
