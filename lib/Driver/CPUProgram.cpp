@@ -178,8 +178,10 @@ CPUProgram::findOrCompile(size_t kernel, const Specialization &code,
       compiler.getKey(signatures[kernel], code) + describeTarget(target);
   auto found = stored.findPackage(key);
   isFromCache = found.has_value();
-  if (found)
+  if (found) {
+    compiler.warnOfUnread(signatures[kernel], code);
     return std::move(*found);
+  }
   std::string sizes = llvm::join(code.sizes, ",");
   if (llvm::Error error = stored.checkMayCompile(
           "kernel '" + signatures[kernel].kernel + "' for " +

@@ -213,7 +213,9 @@ CUDAProgram::getPackage(size_t kernel, const Specialization &code,
     auto start = std::chrono::steady_clock::now();
     std::optional<std::string> bytes = stored.find(getKey(kernel, code));
     statistics.isFromCache = bytes.has_value();
-    if (!bytes) {
+    if (bytes) {
+      compiler.warnOfUnread(signatures[kernel], code);
+    } else {
       auto compiled = compile(kernel, code);
       if (!compiled)
         return compiled.takeError();
@@ -575,7 +577,9 @@ CUDAProgram::compileTogether(size_t kernel,
   llvm::Error problem = llvm::Error::success();
   for (const TileCompiler::Variant &variant : variants) {
     Code code = {stored.findPackage(getKey(kernel, variant.code)), nullptr};
-    if (!code.found) {
+    if (code.found) {
+      compiler.warnOfUnread(signatures[kernel], variant.code);
+    } else {
       auto started = start(kernel, variant.code, threads);
       if (!started) {
         problem = started.takeError();

@@ -145,6 +145,12 @@ public:
   llvm::Expected<schedule::Settings>
   compile(const Signature &signature, const Specialization &code, Finish finish,
           const Settled &settled = std::nullopt) const;
+
+  /// Warns once of each given setting that changes nothing in code of these
+  /// sizes, if only the sizes tell so. `compile` does so itself; callers do
+  /// where they find the code in a cache.
+  void warnOfUnread(const Signature &signature,
+                    const Specialization &code) const;
   /// Compiles with exactly the chosen or given tiles. If they have no room,
   /// fails with a message, and no advice.
   llvm::Error compileExactly(const Signature &signature,
@@ -259,10 +265,6 @@ private:
                           const Specialization &code, Finish finish,
                           NoRoom &noRoom,
                           int64_t mostShared = kAnyShared) const;
-  /// Warns once of each given setting that changes nothing in code of these
-  /// sizes, and of which that wasn't known without them.
-  void warnOfUnread(const Signature &signature,
-                    const Specialization &code) const;
   /// The kernel with its sizes; null if they don't fit it.
   mlir::OwningOpRef<mlir::ModuleOp> readSized(mlir::MLIRContext &context,
                                               const Signature &signature,
