@@ -77,6 +77,8 @@ private:
   Prediction found;
   /// Seconds of programs that prepare the next one's inputs.
   double pending = 0;
+  /// By op: the fold whose steps and tiles the op's prediction has.
+  llvm::DenseMap<size_t, Operation *> longestFolds;
 };
 
 } // namespace
@@ -168,7 +170,7 @@ void Predictor::fillTable(nsatile::ProgramOp program, int64_t points) {
 //===----------------------------------------------------------------------===//
 
 void Predictor::read(Block &plan, double times) {
-  constexpr int64_t mostRepeats = 4;
+  constexpr int64_t mostRepeats = 8;
   for (Operation &op : plan) {
     if (auto dim = dyn_cast<memref::DimOp>(op)) {
       const std::vector<int64_t> &shape = buffers[dim.getSource()].shape;
@@ -288,13 +290,22 @@ void Predictor::addTime(const ProgramRun &run, const ProgramTime &time,
   for (auto [fold, step] : llvm::zip_equal(run.folds, time.steps))
     all += fold.steps * step.all;
   for (auto [fold, step] : llvm::zip_equal(run.folds, time.steps)) {
-    Prediction::Op &op = found.ops[findOp(fold.op)];
+    size_t place = findOp(fold.op);
+    Prediction::Op &op = found.ops[place];
     double cycles = fold.steps * step.all;
     if (all > 0)
       op.seconds += pending * cycles / all;
     op.cacheBytes += times * fold.cost.getBytes();
-    if (cycles <= op.steps * op.step.all)
+    Operation *&longest = longestFolds[place];
+    // The program is launched once for each slice.
+    if (longest == fold.op) {
+      op.tiles += times * run.points;
+      op.steps += times * fold.steps;
       continue;
+    }
+    if (times * cycles <= op.steps * op.step.all)
+      continue;
+    longest = fold.op;
     op.step = step;
     op.tileCycles = time.tileCycles;
     op.tiles = times * run.points;

@@ -87,6 +87,29 @@ TEST_F(ModelTest, StepsOfManyTiles) {
   EXPECT_NEAR(found.ops[0].steps, exact, 0.02 * exact);
 }
 
+/// A loop of the plan launches a program once for each slice of the results.
+/// Some of the slices are counted.
+TEST_F(ModelTest, StepsOfAllSlices) {
+  llvm::StringRef text = R"(
+kernel f(q: [B, T, 8, 64], k: [B, T, 4, 64], v: [B, T, 4, 64]) -> [B, T, 8, 64] {
+  a = attend(q, k, v) where j <= i;
+  other = attend(q, k, v) where 0 <= i - j < 64;
+  return a + other;
+})";
+  DimSizes sizes = makeSizes({{"B", 2}, {"T", 8192}});
+  for (llvm::StringRef device : {"", "sm_90a"}) {
+    Prediction whole = predictFor(
+        text, sizes, "a: program=own, tokens=32, keys=64, chunk=65536", device);
+    Prediction cut = predictFor(
+        text, sizes, "a: program=own, tokens=32, keys=64, chunk=1", device);
+    EXPECT_EQ(whole.ops[0].tiles, 2 * 4 * 8192 / 32);
+    EXPECT_NEAR(cut.ops[0].tiles, whole.ops[0].tiles,
+                0.01 * whole.ops[0].tiles);
+    EXPECT_NEAR(cut.ops[0].steps, whole.ops[0].steps,
+                0.08 * whole.ops[0].steps);
+  }
+}
+
 TEST_F(ModelTest, EmptyCallsTakeNoWork) {
   DimSizes sizes = makeSizes({{"B", 1}, {"T", 0}, {"S", 0}});
   for (llvm::StringRef device : {"", "sm_90a"}) {
