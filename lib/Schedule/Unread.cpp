@@ -194,6 +194,9 @@ std::string Unread::getMessage() const {
 std::vector<Unread> schedule::findUnread(ArrayRef<KernelOp> kernels,
                                          const Goal &goal,
                                          const Settings &settings) {
+  // Programs without a schedule needn't choose one for this.
+  if (settings.isEmpty())
+    return {};
   std::vector<KernelChoice> choices;
   for (KernelOp kernel : kernels)
     if (llvm::Expected<KernelChoice> choice = choose(kernel, goal, settings)) {

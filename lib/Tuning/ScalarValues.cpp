@@ -6,6 +6,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -42,17 +43,18 @@ static bool compare(arith::CmpIPredicate predicate, int64_t lhs, int64_t rhs) {
                                   APInt(64, rhs, true));
 }
 
-/// The result of an op on two numbers. Numbers of unsigned ops aren't negative.
+/// The result of an op on two numbers; none if it has more than 64 bits.
+/// Numbers of unsigned ops aren't negative.
 static Number combine(Operation *op, int64_t lhs, int64_t rhs) {
   bool divides = isa<arith::DivSIOp, arith::DivUIOp, arith::FloorDivSIOp,
                      arith::CeilDivSIOp, arith::CeilDivUIOp, arith::RemSIOp,
                      arith::RemUIOp>(op);
-  if (divides && rhs == 0)
+  if (divides && (rhs == 0 || (lhs == INT64_MIN && rhs == -1)))
     return std::nullopt;
   return llvm::TypeSwitch<Operation *, Number>(op)
-      .Case([&](arith::AddIOp) { return lhs + rhs; })
-      .Case([&](arith::SubIOp) { return lhs - rhs; })
-      .Case([&](arith::MulIOp) { return lhs * rhs; })
+      .Case([&](arith::AddIOp) { return llvm::checkedAdd(lhs, rhs); })
+      .Case([&](arith::SubIOp) { return llvm::checkedSub(lhs, rhs); })
+      .Case([&](arith::MulIOp) { return llvm::checkedMul(lhs, rhs); })
       .Case<arith::DivSIOp, arith::DivUIOp>(
           [&](Operation *) { return lhs / rhs; })
       .Case<arith::RemSIOp, arith::RemUIOp>(

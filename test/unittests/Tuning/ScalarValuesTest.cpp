@@ -32,7 +32,9 @@ nsatile.program @p(%n: index, %known: memref<?xi32>, %unknown: memref<?xi32>) {
   %count = arith.index_cast %other : i32 to index
   %parts = arith.ceildivsi %count, %c2 : index
   %never = arith.floordivsi %n, %c0 : index
-  "test.use"(%negative, %chosen, %parts, %never) : (index, index, index, index) -> ()
+  %big = arith.constant 4611686018427387904 : index
+  %beyond = arith.muli %big, %n : index
+  "test.use"(%negative, %chosen, %parts, %never, %beyond) : (index, index, index, index, index) -> ()
   nsatile.return
 })",
                                                      &context);
@@ -64,6 +66,6 @@ TEST_F(ScalarValuesTest, PointsAndTables) {
   context.allowUnregisteredDialects();
   using Values = std::vector<std::optional<int64_t>>;
   EXPECT_EQ(evaluate({1, 0, 0}, std::nullopt),
-            (Values{-4, 10, std::nullopt, std::nullopt}));
-  EXPECT_EQ(evaluate({2, 5, 0}, 9), (Values{-4, 15, 5, 9}));
+            (Values{-4, 10, std::nullopt, std::nullopt, std::nullopt}));
+  EXPECT_EQ(evaluate({2, 5, 0}, 9), (Values{-4, 15, 5, 9, 9}));
 }
