@@ -372,7 +372,8 @@ def NSATileDeferProducts : Pass<"nsatile-defer-products", "::nsacc::nsatile::Pro
       … %ds from %q and %k …
       %t = nsatile.convert_layout %ds
       %dq = nsatile.dot transpose %t, %k
-      nsatile.accumulate %dq, %sums[%i, %c0] … {nsatile.stage = 1}
+      %to = nsatile.at %sums[%i, %c0] …
+      nsatile.accumulate %dq, %to … {nsatile.stage = 1}
     }
 
     %handed = nsatile.circular_buffer : !nsatile.circular_buffer<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
@@ -383,12 +384,12 @@ def NSATileDeferProducts : Pass<"nsatile-defer-products", "::nsacc::nsatile::Pro
       %t = nsatile.consumer_wait %handed
       %dq = nsatile.dot transpose %t, %k
       nsatile.consumer_release %handed
-      scf.if %i > %lo { nsatile.accumulate %dq, %sums[%i - 1, %c0] … }
+      scf.if %i > %lo { %to = nsatile.at %sums[%i - 1, %c0] …; nsatile.accumulate %dq, %to … }
     }
     %t = nsatile.consumer_wait %handed
     %dq = nsatile.dot transpose %t, %k
     nsatile.consumer_release %handed
-    scf.if %lo < %hi { nsatile.accumulate %dq, %sums[%hi - 1, %c0] … }
+    scf.if %lo < %hi { %to = nsatile.at %sums[%hi - 1, %c0] …; nsatile.accumulate %dq, %to … }
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
